@@ -1,0 +1,74 @@
+/* model: the architecture of a network, and its exact arithmetic.
+ *
+ * Counts are exact integers: parameters equal those of the published implementation to the unit.
+ * Decoder transformers of the GPT and Llama kinds, with MoE, MLA and MTP fields for those that have
+ * them. Padding of the vocabulary is the framework's matter and is not in here (see software.h).
+ */
+#ifndef CLUSTERSIM_MODEL_H
+#define CLUSTERSIM_MODEL_H
+
+#include "types.h"
+
+typedef enum { NORM_LAYERNORM, NORM_RMSNORM } NormKind;
+typedef enum { ACT_GELU, ACT_SILU, ACT_RELU, ACT_RELU2 } ActKind;
+typedef enum { POS_LEARNED, POS_ROTARY, POS_ALIBI, POS_NONE } PosKind;
+
+typedef struct {
+  char *name; /* owned */
+  gint64 num_layers, hidden, ffn_hidden;
+  gint64 heads, kv_heads, head_dim; /* head_dim need not be hidden/heads */
+  gint64 vocab;                     /* as published, not padded */
+  gint64 max_positions;             /* rows of the learned position table; 0 without one */
+  NormKind norm;
+  ActKind act;
+  PosKind pos;
+  gboolean gated_mlp;       /* gate and up projections (SwiGLU, GeGLU) */
+  gboolean tied_embeddings; /* input table = output matrix */
+  gboolean qkv_bias, attn_out_bias, mlp_bias, norm_bias, head_bias;
+  gboolean embedding_norm;   /* BLOOM: a norm after the embedding */
+  gboolean final_norm;       /* norm before the head */
+  gboolean qk_norm;          /* norm over head_dim of q and of k (Qwen3) */
+  gboolean parallel_block;   /* attention and MLP read the same input (GPT-J, NeoX, Falcon) */
+  gint64 norms_per_layer;    /* 2 as a rule; 1 in parallel blocks, 4 in sandwich norms (Gemma 2) */
+  gboolean attn_gate, attn_sinks; /* extra attention parameters (gpt-oss sinks: one per head) */
+  gint64 sliding_window;     /* 0: none */
+  gint64 sliding_period;     /* every k-th layer is full attention; 0: all alike */
+  /* mixture of experts; num_experts 0: dense */
+  gint64 num_experts, experts_per_token, moe_ffn_hidden, shared_experts, shared_ffn_hidden;
+  gint64 dense_first_layers; /* so many first layers are dense */
+  gint64 moe_every;          /* every k-th layer is MoE (1: all after the dense ones) */
+  gboolean router_bias, shared_gate, expert_bias;
+  /* multi-head latent attention; kv_lora_rank 0: none */
+  gint64 q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_head_dim;
+  gint64 mtp_layers; /* multi-token-prediction modules trained beside the model */
+  gboolean causal;
+} ModelSpec;
+
+void model_init (ModelSpec *m);  /* defaults: causal, final norm, 2 norms, rotary, untied */
+void model_clear (ModelSpec *m); /* frees what it owns */
+void model_copy (ModelSpec *dst, const ModelSpec *src);
+
+/* Cross-field checks (heads divisible by kv_heads, positive sizes …). Error domain MODEL_ERROR. */
+#define MODEL_ERROR model_error_quark ()
+GQuark model_error_quark (void);
+gboolean model_check (const ModelSpec *m, GError **error);
+
+/* Exact parameter counts. layer index i in 0 … num_layers-1. */
+gboolean model_layer_is_moe (const ModelSpec *m, gint64 i);
+gint64 model_params_attention (const ModelSpec *m);          /* projections, biases, qk norms, sinks */
+gint64 model_params_mlp (const ModelSpec *m, gint64 i);      /* dense MLP or all experts + router + shared */
+gint64 model_params_mlp_active (const ModelSpec *m, gint64 i);
+gint64 model_params_experts (const ModelSpec *m, gint64 i);  /* routed experts only: what ep divides */
+gint64 model_params_norms (const ModelSpec *m);              /* norms of one layer */
+gint64 model_params_layer (const ModelSpec *m, gint64 i);
+gint64 model_params_embedding (const ModelSpec *m);          /* token table + positions + embedding norm */
+gint64 model_params_head (const ModelSpec *m);               /* final norm + head (0 for a tied matrix) */
+gint64 model_params_total (const ModelSpec *m);
+gint64 model_params_active (const ModelSpec *m);             /* per token: top-k experts only */
+
+/* FLOPs of the model for one sequence of s tokens, forward only, multiply-add = 2; backward is twice.
+ * full counts s*s attention, causal half of it (s*(s+1)/2 rounded as s*s/2, the field's habit).
+ * Recomputation is not in here (that is hardware FLOPs). Includes the head, not the table look-up. */
+double model_flops_forward (const ModelSpec *m, gint64 seq, gboolean causal_half);
+
+#endif

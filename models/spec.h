@@ -1,0 +1,75 @@
+/* spec: a validated scenario as plain structs; no JSON in here.
+ * Units end the names. -1 or 0 for "not given" is said at the field. */
+#ifndef CLUSTERSIM_SPEC_H
+#define CLUSTERSIM_SPEC_H
+
+#include "coll.h"
+#include "gpu.h"
+#include "model.h"
+#include "software.h"
+#include "types.h"
+
+#define SPEC_ERROR spec_error_quark ()
+GQuark spec_error_quark (void);
+typedef enum { SPEC_ERROR_RANGE, SPEC_ERROR_INCONSISTENT } SpecError;
+
+typedef struct {
+  gint64 gpus_per_node, nodes, gpus; /* gpus = nodes * gpus_per_node, or fewer when stated */
+  double price_usd_per_gpu_hour;     /* 0: not known */
+  double node_power_w, pue;          /* for energy; 0: not known */
+} ClusterSpec;
+
+typedef struct {
+  gint64 sequence_tokens, global_batch_sequences, micro_batch_sequences;
+  DType precision;
+  Recompute recompute;
+  gboolean causal_flops; /* MFU convention: causal half (default) or full */
+} TrainSpec;
+
+typedef struct {
+  gint64 tp, cp, pp, vpp, ep, etp, dp; /* dp 0: follows from the rest */
+  gboolean sequence_parallel;
+  gint64 zero_stage; /* 0 … 3; 1 = distributed optimizer */
+  gboolean fsdp;     /* zero 3 done by FSDP */
+  gint64 shard_size; /* ranks a shard group spans (hybrid sharding); 0: all of dp */
+  char *schedule;    /* one of sched_names; owned */
+  char *schedule_file; /* action table in a file, or NULL; owned */
+  char *layout;      /* Megatron layout string, or NULL; owned */
+} ParallelSpec;
+
+typedef enum { FIDELITY_ANALYTIC, FIDELITY_FLOW, FIDELITY_STEP } Fidelity;
+extern const char *const fidelity_names[];
+
+typedef struct {
+  Fidelity fidelity;
+  guint64 seed, max_events;
+  gboolean shuffle_ties, exact_events; /* exact_events: run the event executor, not the fast pass */
+} RunSpec;
+
+typedef struct {
+  char *name; /* owned */
+  ClusterSpec cluster;
+  GpuProfile *gpu; /* owned */
+  Fabric *fabric;  /* owned */
+  ModelSpec model;
+  SoftwareProfile software;
+  TrainSpec train;
+  ParallelSpec parallel;
+  RunSpec run;
+  GPtrArray *profiles; /* char*: "hw/H100-SXM-80GB" … used, for provenance; owned */
+  GPtrArray *prov;     /* ProvEntry* of app, opaque here; owned, freed by its own free func */
+  GPtrArray *assumed;  /* char*: what was filled in for the user, in plain words; owned */
+} Spec;
+
+void spec_init (Spec *s);
+void spec_clear (Spec *s);
+
+/* Fills dp, checks that tp*cp*pp*dp = gpus and every divisibility rule; the message names the values
+ * and the nearest legal ones. key of the offending value (a scenario path such as "parallel.tp") is
+ * stored in *key (static) when not NULL. */
+gboolean spec_check (Spec *s, const char **key, GError **error);
+
+gint64 spec_microbatches (const Spec *s); /* per pipeline and step */
+gint64 spec_padded_vocab (const Spec *s);
+
+#endif
