@@ -20,7 +20,8 @@ BASE     := -std=c17 -D_GNU_SOURCE -O2 -g -ffp-contract=off $(WARN) \
             -DGLIB_VERSION_MIN_REQUIRED=GLIB_VERSION_2_74 -DGLIB_VERSION_MAX_ALLOWED=GLIB_VERSION_2_74
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined) \
             $(if $(COV),--coverage)
-INC      := -Isim/engine -Imodels -Isim/app -Icalibrate
+# Quote-only search, so that our sched.h never stands in for the system header of that name.
+INC      := -iquote sim/engine -iquote models -iquote sim/app -iquote calibrate
 DEFS     := -DCLUSTERSIM_VERSION='"$(VERSION)"' -DCLUSTERSIM_DATADIR='"$(PREFIX)/share/clustersim"'
 PKGCF    := $(shell pkg-config --cflags $(PKGS))
 PKGLIBS  := $(shell pkg-config --libs $(PKGS))
