@@ -161,7 +161,8 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
           model_activation_bytes_layer (s, m->num_layers - 1, r) + 4 * model_hidden_bytes (s);
 
       a->plain[v] +=
-          model_activation_bytes_head (s) * (s->software.head_recompute ? 0.5 : 1) + mtp * module;
+          s->software.head_recompute ? model_hidden_bytes (s) : model_activation_bytes_head (s);
+      a->plain[v] += mtp * module;
       a->full[v] = a->plain[v] + (s->software.head_recompute ? 0 : (1 + mtp) * logits);
     }
   }
