@@ -109,8 +109,8 @@ block_assumed (GString *out, const Spec *s)
 void
 report_text (GString *out, const Spec *s, const Prediction *p, const StepInterval *iv)
 {
-  g_autofree char *params = format_count ((double)p->parameters);
-  g_autofree char *rate = format_count (p->tokens_per_s);
+  g_autofree char *params = format_count (p->parameters);
+  g_autofree char *rate = format_count ((gint64)p->tokens_per_s);
   g_string_append_printf (out, "%s\n", s->name != NULL ? s->name : "scenario");
   g_string_append_printf (out, "model        %s, %s parameters\ncluster      %" G_GINT64_FORMAT " x %s\n",
                           s->model.name, params, s->cluster.gpus, gpu_name (s->gpu));
