@@ -6,22 +6,15 @@
 
 #define N(v) "{\"value\": " v ", \"kind\": \"assumed\", \"source\": \"test\"}"
 
-#define RING_PART                                                                                  \
-  "{\"base_us\": " N ("10") ", \"hop_us\": " N ("2") ", \"bus_GBps\": " N ("100") "}"
+/* clang-format off */
+#define RING_PART "{\"base_us\": " N ("10") ", \"hop_us\": " N ("2") ", \"bus_GBps\": " N ("100") "}"
 #define NODE                                                                                       \
-  "{\"arch\": " N ("80") ", \"gpus_per_node\": " N (                                               \
-      "4") ", \"link\": \"nvlink\", \"cpu\": \"amd\","                                             \
-           "\"nvswitch\": false, \"ll128\": true, \"nvlinks\": " N ("12") ", \"pci_GBps\": " N (   \
-               "24") ","                                                                           \
-                     "\"ring\": {\"ll\": " RING_PART ", \"ll128\": " RING_PART                     \
-                     ", \"simple\": " RING_PART "},"                                               \
-                     "\"alltoall\": {\"base_us\": " N ("5") ", \"peer_us\": " N (                  \
-                         "1") ", \"rate_GBps\": " N ("50") ", \"copy_GBps\": " N ("500") "}, "     \
-                                                                                         "\"p2p\"" \
-                                                                                         ": "      \
-                                                                                         "{\"base" \
-                                                                                         "_us\":"  \
-                                                                                         " " N ("4") ", \"rate_GBps\": " N ("60") "}}"
+  "{\"arch\": " N ("80") ", \"gpus_per_node\": " N ("4") ", \"link\": \"nvlink\", \"cpu\": \"amd\"," \
+  "\"nvswitch\": false, \"ll128\": true, \"nvlinks\": " N ("12") ", \"pci_GBps\": " N ("24") ","      \
+  "\"ring\": {\"ll\": " RING_PART ", \"ll128\": " RING_PART ", \"simple\": " RING_PART "},"            \
+  "\"alltoall\": {\"base_us\": " N ("5") ", \"peer_us\": " N ("1") ", \"rate_GBps\": " N ("50") ","     \
+  "\"copy_GBps\": " N ("500") "}, \"p2p\": {\"base_us\": " N ("4") ", \"rate_GBps\": " N ("60") "}}"
+/* clang-format on */
 
 static Fabric *
 read_text (const char *text, GPtrArray *prov, GError **error)
