@@ -231,6 +231,7 @@ read_network (const JsonRef *obj, Fabric *f, GPtrArray *prov, GError **error)
   static const char *const keys[] = {"format",
                                      "name",
                                      "note",
+                                     "tuner",
                                      "efficiency",
                                      "ll_efficiency",
                                      "ll128_efficiency",
@@ -248,12 +249,15 @@ read_network (const JsonRef *obj, Fabric *f, GPtrArray *prov, GError **error)
                                      NULL};
   const char *text = NULL;
   gint64 format = 1;
+  int tuner = FABRIC_TUNER_NCCL;
   if (!json_check_keys (obj, keys, error) || !json_opt_int (obj, "format", 1, 1, &format, error) ||
       !json_opt_string (obj, "name", &text, error) ||
       !json_opt_string (obj, "note", &text, error) ||
+      !json_opt_enum (obj, "tuner", fabric_tuner_names, &tuner, error) ||
       !read_fields (obj, net_fields, f, prov, error) ||
       !read_sections (obj, net_sections, G_N_ELEMENTS (net_sections), f, prov, error))
     return FALSE;
+  f->tuner = (FabricTuner)tuner;
   return check_ramp (obj, "p2p", f->net_p2p.ramp_s, f->net_p2p.ramp_bytes, error);
 }
 
