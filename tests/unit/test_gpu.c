@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define ASSERT_NEAR(a, b, rel) g_assert_cmpfloat_with_epsilon ((a), (b), (rel) *fabs ((double) (b)))
+#define ASSERT_NEAR(a, b, rel) g_assert_cmpfloat_with_epsilon ((a), (b), (rel)*fabs ((double)(b)))
 
 /* 10 SMs of 1e11 FLOP/s each, memory so fast that it never matters (unless a test slows it down).
  */

@@ -203,52 +203,53 @@ typedef struct {
   double median, p90;
 } LongCase;
 
+static const LongCase long_cases[] = {
+    {"A100-SXM-80GB", "bf16", "trtllm", "A100-SXM-80GB", DT_BF16, 0.09, 0.25},
+    {"H100-SXM", "bf16", NULL, "H100-SXM-80GB", DT_BF16, 0.09, 0.25},
+    {"H100-SXM", "tf32", NULL, "H100-SXM-80GB", DT_TF32, 0.09, 0.25},
+    {"H200-SXM", "bf16", "trtllm", "H200-SXM-141GB", DT_BF16, 0.09, 0.25},
+    {"B200-SXM", "bf16", "trtllm", "B200-SXM-180GB", DT_BF16, 0.09, 0.25},
+    {"GB200", "bf16", "trtllm", "GB200-186GB", DT_BF16, 0.09, 0.25},
+    {"GB300", "bf16", "trtllm", "GB300-288GB", DT_BF16, 0.09, 0.25},
+    {"H100-PCIe", "bf16", NULL, "H100-PCIe-80GB", DT_BF16, 0.12, 0.5},
+    {"A100-PCIe-40GB", "bf16", NULL, "A100-PCIe-40GB", DT_BF16, 0.12, 0.5},
+    {"A100-PCIe", "bf16", NULL, "A100-PCIe-80GB", DT_BF16, 0, 0},
+    {"H20", "bf16", NULL, "H20-SXM-96GB", DT_BF16, 0.09, 0.25},
+    {"H800-SXM", "fp16", "TileLang", "H800-SXM-80GB", DT_FP16, 0, 0},
+    {"H800-SXM5", "fp8_block", NULL, "H800-SXM-80GB", DT_FP8, 0, 0},
+    {"A40", "bf16", NULL, "A40-48GB", DT_BF16, 0.12, 0.5},
+    {"L4", "bf16", NULL, "L4-24GB", DT_BF16, 0.25, 0.5},
+    {"RTX 4090", "bf16", "torch.mm torch", "RTX-4090-24GB", DT_BF16, 0.12, 0.5},
+    {"RTX 5090", "bf16", NULL, "RTX-5090-32GB", DT_BF16, 0.12, 0.5},
+    {"V100-SXM2-16GB", "fp16", NULL, "V100-SXM2-16GB", DT_FP16, 0.15, 0.5},
+    {"A100-80GB", "fp16", NULL, "A100-SXM-80GB", DT_FP16, 0, 0},
+};
+
 static void
 test_gemm_long (void)
 {
-  static const LongCase cases[] = {
-      {"A100-SXM-80GB", "bf16", "trtllm", "A100-SXM-80GB", DT_BF16, 0.09, 0.25},
-      {"H100-SXM", "bf16", NULL, "H100-SXM-80GB", DT_BF16, 0.09, 0.25},
-      {"H100-SXM", "tf32", NULL, "H100-SXM-80GB", DT_TF32, 0.09, 0.25},
-      {"H200-SXM", "bf16", "trtllm", "H200-SXM-141GB", DT_BF16, 0.09, 0.25},
-      {"B200-SXM", "bf16", "trtllm", "B200-SXM-180GB", DT_BF16, 0.09, 0.25},
-      {"GB200", "bf16", "trtllm", "GB200-186GB", DT_BF16, 0.09, 0.25},
-      {"GB300", "bf16", "trtllm", "GB300-288GB", DT_BF16, 0.09, 0.25},
-      {"H100-PCIe", "bf16", NULL, "H100-PCIe-80GB", DT_BF16, 0.12, 0.5},
-      {"A100-PCIe-40GB", "bf16", NULL, "A100-PCIe-40GB", DT_BF16, 0.12, 0.5},
-      {"A100-PCIe", "bf16", NULL, "A100-PCIe-80GB", DT_BF16, 0, 0},
-      {"H20", "bf16", NULL, "H20-SXM-96GB", DT_BF16, 0.09, 0.25},
-      {"H800-SXM", "fp16", "TileLang", "H800-SXM-80GB", DT_FP16, 0, 0},
-      {"H800-SXM5", "fp8_block", NULL, "H800-SXM-80GB", DT_FP8, 0, 0},
-      {"A40", "bf16", NULL, "A40-48GB", DT_BF16, 0.12, 0.5},
-      {"L4", "bf16", NULL, "L4-24GB", DT_BF16, 0.25, 0.5},
-      {"RTX 4090", "bf16", "torch.mm torch", "RTX-4090-24GB", DT_BF16, 0.12, 0.5},
-      {"RTX 5090", "bf16", NULL, "RTX-5090-32GB", DT_BF16, 0.12, 0.5},
-      {"V100-SXM2-16GB", "fp16", NULL, "V100-SXM2-16GB", DT_FP16, 0.15, 0.5},
-      {"A100-80GB", "fp16", NULL, "A100-SXM-80GB", DT_FP16, 0, 0},
-  };
   g_autoptr (CsvTable) t = load_table ("gemm.csv");
 
-  for (guint c = 0; t != NULL && c < G_N_ELEMENTS (cases); c++) {
-    g_autoptr (GpuProfile) g = load_profile (cases[c].profile);
+  for (guint c = 0; t != NULL && c < G_N_ELEMENTS (long_cases); c++) {
+    g_autoptr (GpuProfile) g = load_profile (long_cases[c].profile);
     Errors e = errors_new ();
     g_autofree char *label =
-        g_strdup_printf ("%s %s %s, > 1e10 FLOPs", cases[c].gpu, cases[c].dtype,
-                         cases[c].library != NULL ? cases[c].library : "all");
+        g_strdup_printf ("%s %s %s, > 1e10 FLOPs", long_cases[c].gpu, long_cases[c].dtype,
+                         long_cases[c].library != NULL ? long_cases[c].library : "all");
     for (guint row = 0; row < csv_n_rows (t); row++) {
-      GemmShape s = gemm_of_row (t, row, cases[c].type);
+      GemmShape s = gemm_of_row (t, row, long_cases[c].type);
       double us = num (t, row, "time_us"), tflops = num (t, row, "tflops");
-      if (strcmp (csv_cell (t, row, csv_col (t, "gpu")), cases[c].gpu) != 0 ||
-          strcmp (csv_cell (t, row, csv_col (t, "dtype")), cases[c].dtype) != 0 ||
-          (cases[c].library != NULL &&
-           strstr (csv_cell (t, row, csv_col (t, "library")), cases[c].library) == NULL))
+      if (strcmp (csv_cell (t, row, csv_col (t, "gpu")), long_cases[c].gpu) != 0 ||
+          strcmp (csv_cell (t, row, csv_col (t, "dtype")), long_cases[c].dtype) != 0 ||
+          (long_cases[c].library != NULL &&
+           strstr (csv_cell (t, row, csv_col (t, "library")), long_cases[c].library) == NULL))
         continue;
       if (us == 0 && tflops > 0)
         us = gemm_flops (&s) / tflops * 1e-6;
       if (us > 0 && gemm_flops (&s) > 1e10)
         errors_add (&e, 1e6 * gpu_gemm_s (g, &s, 0), us);
     }
-    errors_report (&e, label, cases[c].median, cases[c].p90);
+    errors_report (&e, label, long_cases[c].median, long_cases[c].p90);
   }
 }
 
