@@ -98,15 +98,18 @@ read_peaks (const JsonRef *root, GpuProfile *g, GPtrArray *prov, GError **error)
 static gboolean
 read_memory_fractions (const JsonRef *root, GpuProfile *g, GPtrArray *prov, GError **error)
 {
+  static const char *const extra[] = {"cast_fp8", NULL};
+  Field fields[MEMK_COUNT];
   JsonRef obj;
 
-  if (!json_get_object (root, "memory_fraction", &obj, error) ||
-      !json_check_keys (&obj, memk_names, error))
-    return FALSE;
-  for (int i = 0; i < MEMK_COUNT; i++)
-    if (!json_get_sourced (&obj, memk_names[i], 1e-3, 1.5, &g->memk_fraction[i], prov, error))
-      return FALSE;
-  return TRUE;
+  for (gsize i = 0; i < MEMK_COUNT; i++)
+    fields[i] = (Field){
+        memk_names[i], offsetof (GpuProfile, memk_fraction) + i * sizeof (double), 1e-3, 1.5, 1,
+        FALSE};
+  return json_get_object (root, "memory_fraction", &obj, error) &&
+         check_field_keys (&obj, fields, MEMK_COUNT, extra, error) &&
+         read_fields (&obj, fields, MEMK_COUNT, g, prov, error) &&
+         json_opt_sourced (&obj, "cast_fp8", 1e-3, 1.5, &g->cast_fp8_fraction, prov, error);
 }
 
 static gboolean
