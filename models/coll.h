@@ -22,7 +22,8 @@ typedef enum {
 } CollOp;
 extern const char *const coll_op_names[]; /* names of collectives.csv: "all_reduce" … */
 
-typedef enum { ALGO_AUTO = -1, ALGO_RING, ALGO_TREE, ALGO_NVLS, ALGO_NVLSTREE, ALGO_COUNT } CollAlgo;
+/* PAT: NCCL's logarithmic all_gather and reduce_scatter, used with one GPU per node (2.23 and later). */
+typedef enum { ALGO_AUTO = -1, ALGO_RING, ALGO_TREE, ALGO_NVLS, ALGO_NVLSTREE, ALGO_PAT, ALGO_COUNT } CollAlgo;
 typedef enum { PROTO_AUTO = -1, PROTO_LL, PROTO_LL128, PROTO_SIMPLE, PROTO_COUNT } CollProto;
 extern const char *const coll_algo_names[];
 extern const char *const coll_proto_names[];
@@ -42,7 +43,10 @@ typedef struct {
 typedef struct Fabric Fabric; /* see fabric.h for the fields */
 
 /* Time of one call on bytes (the full buffer for all_gather and reduce_scatter, as nccl-tests counts).
- * choice may be NULL; on input algo/proto other than AUTO force that one. 0 s for one rank. */
+ * choice may be NULL; on input algo/proto other than AUTO force that one, where the planner has it for
+ * this operation and fabric (else it chooses among all); on output it is what was used. alltoall and
+ * sendrecv are point-to-point kernels: AUTO and Simple. 0 s for one rank and for no bytes.
+ * Never falls when bytes grow. Precomputes per group shape inside f: not for two threads on one Fabric. */
 double coll_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes, CollChoice *choice);
 
 /* One point-to-point message; same_node tells the path. sharers: messages at the same time through the

@@ -1,15 +1,15 @@
 /* sched: pipeline schedules as tables of actions.
  *
- * One row per pipeline rank; an action is [stage][kind][micro-batch], kinds F forward, B full backward,
- * I input gradient, W weight gradient, in PyTorch's notation: "0F0 0F1 0B0 1W0". stage is the global
- * (virtual) stage 0 … pp*vpp-1; which rank owns it follows from the rows it appears in. Two actions in
- * "(0F3;1B1)OVERLAP_F_B" run as one overlapped pair.
- * A schedule that keeps the model twice and feeds it from both ends (DualPipe) has pipelines = 2: stages
- * 0 … stages/2-1 are the first copy, the others the second, and each copy takes half the micro-batches.
- * Generators only make tables; nothing else in the program knows a schedule's name.
+ * One row per pipeline rank; an action is [stage][kind][micro-batch], kinds F forward, B full
+ * backward, I input gradient, W weight gradient, in PyTorch's notation: "0F0 0F1 0B0 1W0". stage is
+ * the global (virtual) stage 0 … pp*vpp-1; which rank owns it follows from the rows it appears in.
+ * Two actions in "(0F3;1B1)OVERLAP_F_B" run as one overlapped pair.
+ * A schedule that keeps the model twice and feeds it from both ends (DualPipe) has pipelines = 2:
+ * stages 0 … stages/2-1 are the first copy, the others the second, and each copy takes half the
+ * micro-batches. Generators only make tables; nothing else in the program knows a schedule's name.
  *
- * Errors (domain SCHED_ERROR): a table that is not complete, out of order or would deadlock is refused
- * with the rank and action; divisibility errors name the nearest legal values.
+ * Errors (domain SCHED_ERROR): a table that is not complete, out of order or would deadlock is
+ * refused with the rank and action; divisibility errors name the nearest legal values.
  */
 #ifndef CLUSTERSIM_SCHED_H
 #define CLUSTERSIM_SCHED_H
@@ -71,12 +71,14 @@ extern const char *const sched_names[]; /* "gpipe", "1f1b", "interleaved", … N
 
 /* Generates by name (one of sched_names). "interleaved" with vpp 1 is 1f1b. O(actions).
  * Sources, bubbles and memory of each are in SCHEDULES.md. */
-SchedTable *sched_generate (const char *name, guint pp, guint vpp, guint microbatches, GError **error);
+SchedTable *sched_generate (const char *name, guint pp, guint vpp, guint microbatches,
+                            GError **error);
 
-/* Text form: one line per rank "rank N: actions" (or "N: actions"), blanks or commas between actions,
- * '#' comments; also accepts lines without prefix, which count up from 0; a line "pipelines 2" before
- * the first rank for DualPipe. Errors carry line and column. A parsed table is not yet verified.
- * len -1: text ends with NUL. The result of sched_print parses to the same table; g_free it. */
+/* Text form: one line per rank "rank N: actions" (or "N: actions"), blanks or commas between the
+ * actions, '#' comments; also accepts lines without prefix, which count up from 0; a line
+ * "pipelines 2" before the first rank for DualPipe. Errors carry line and column. A parsed table is
+ * not yet verified. len -1: text ends with NUL. What sched_print returns (g_free it) parses to the
+ * same table. */
 SchedTable *sched_parse (const char *text, gssize len, GError **error);
 char *sched_print (const SchedTable *t);
 
@@ -84,8 +86,8 @@ char *sched_print (const SchedTable *t);
 #define SCHED_ACTION_CHARS 20
 void sched_action_text (const SchedAction *a, char text[SCHED_ACTION_CHARS]);
 
-/* Each (F, B or I+W) of every stage and micro-batch exactly once; B/I after F, W after I on its rank;
- * every stage on one rank; a dry run over all ranks terminates. */
+/* Each (F, B or I+W) of every stage and micro-batch exactly once; B/I after F, W after I on its
+ * rank; every stage on one rank; a dry run over all ranks terminates. */
 gboolean sched_verify (const SchedTable *t, GError **error);
 
 /* Durations for a dry run, in any integer unit (ticks), none negative. */
@@ -104,16 +106,18 @@ typedef struct {
   gint64 *end;   /* of its last */
 } SchedRun;
 
-/* Runs a verified table: each rank in order, each action when its input has arrived, sends free but for
- * p2p. FALSE with SCHED_ERROR_ILLEGAL on a deadlock. Sums saturate at G_MAXINT64. O(actions). */
-gboolean sched_dry_run (const SchedTable *t, const SchedCosts *costs, SchedRun *run, GError **error);
+/* Runs a verified table: each rank in order, each action when its input has arrived, sends free but
+ * for p2p. FALSE with SCHED_ERROR_ILLEGAL on a deadlock. Sums saturate at G_MAXINT64.
+ * O(actions). */
+gboolean sched_dry_run (const SchedTable *t, const SchedCosts *costs, SchedRun *run,
+                        GError **error);
 
-/* Peak number of micro-batches whose activations rank holds for its local chunk (F done, B or W not),
- * from the table alone. in_flight: array of t->stages; entries of other ranks' stages are 0.
+/* Peak number of micro-batches whose activations rank holds for its local chunk (F done, B or W
+ * not), from the table alone. in_flight: array of t->stages; entries of other ranks' stages are 0.
  * For several chunks the peaks of the sum are what memory needs: see sched_peak_weighted. */
 void sched_peak_in_flight (const SchedTable *t, guint rank, guint32 *in_flight);
 
-/* Peak over the row of sum over stages of weight[stage] * (micro-batches in flight of that stage). */
+/* Peak over the row of the sum over stages of weight[stage] * (micro-batches in flight there). */
 double sched_peak_weighted (const SchedTable *t, guint rank, const double *weight);
 
 #endif

@@ -7,12 +7,16 @@
 
 enum { DONE_F = 1, DONE_B = 2, DONE_I = 4, DONE_W = 8 };
 
-/* Cells are (stage, micro-batch of its pipeline): index of an action's own. */
-static inline gsize
-cell_of (const SchedTable *t, const SchedAction *a)
+/* Cells are (stage, micro-batch of its pipeline); an action's cell is base[stage] + micro-batch.
+ * The bases save a division an action. */
+static gsize *
+cell_bases (const SchedTable *t)
 {
-  return (gsize)a->stage * sched_pipeline_microbatches (t) +
-         (a->microbatch - sched_first_microbatch (t, a->stage));
+  gsize *base = g_new (gsize, t->stages);
+
+  for (guint s = 0; s < t->stages; s++)
+    base[s] = (gsize)s * sched_pipeline_microbatches (t) - sched_first_microbatch (t, s);
+  return base;
 }
 
 /* "… 0F1 [0B0] 0F2 …": the neighbours of an action, to find it by eye. */
@@ -91,6 +95,8 @@ check_place (const SchedTable *t, guint rank, guint32 i, GError **error)
   if (a->pair && (a->kind != SCHED_F || !follows || a[1].pair ||
                   (a[1].kind != SCHED_B && a[1].kind != SCHED_I)))
     return fail_action (error, t, rank, i, "a pair is a forward and then a backward (B or I)");
+  if (a->pair && a[1].stage == a->stage && a[1].microbatch == a->microbatch)
+    return fail_action (error, t, rank, i, "a pair cannot hold a forward and its own backward");
   return TRUE;
 }
 
@@ -138,10 +144,11 @@ fail_sparse (const SchedTable *t, GError **error)
 
 /* Order within the row: what the action needs on its own rank has run, and it has not. */
 static gboolean
-check_order (const SchedTable *t, guint rank, guint32 i, guint8 *done, GError **error)
+check_order (const SchedTable *t, guint rank, guint32 i, const gsize *base, guint8 *done,
+             GError **error)
 {
   const SchedAction *a = &t->actions[i];
-  guint8 *cell = &done[cell_of (t, a)];
+  guint8 *cell = &done[base[a->stage] + a->microbatch];
   guint8 bit = (guint8)(1u << a->kind);
   gboolean back = a->kind == SCHED_B || a->kind == SCHED_I;
 
@@ -188,6 +195,8 @@ check_complete (const SchedTable *t, const guint8 *done, GError **error)
 
 /* --- dry run --- */
 
+enum { EDGE_FIRST = 1, EDGE_LAST = 2 };
+
 typedef struct {
   const SchedTable *t;
   const SchedCosts *costs;
@@ -198,6 +207,8 @@ typedef struct {
   guint32 *ready;        /* stack of ranks to look at */
   guint8 *queued;        /* by rank: is on the stack */
   guint n_ready;
+  const gsize *base; /* by stage, see cell_bases */
+  guint8 *edge;      /* by stage: EDGE_FIRST and EDGE_LAST part of the model */
 } Dry;
 
 static inline gint64
@@ -210,27 +221,23 @@ add_sat (gint64 a, gint64 b)
 
 /* The stage whose output a needs, or -1. */
 static inline int
-input_stage (const SchedTable *t, const SchedAction *a)
+input_stage (const Dry *d, const SchedAction *a)
 {
   if (a->kind == SCHED_F)
-    return sched_part (t, a->stage) == 0 ? -1 : a->stage - 1;
-  if (a->kind == SCHED_W)
-    return -1;
-  return sched_part (t, a->stage) + 1 == sched_depth (t) ? -1 : a->stage + 1;
+    return d->edge[a->stage] & EDGE_FIRST ? -1 : a->stage - 1;
+  return a->kind == SCHED_W || d->edge[a->stage] & EDGE_LAST ? -1 : a->stage + 1;
 }
 
 /* When the input of a is on its rank; -1 when that has not been computed. */
 static inline gint64
 input_ready (const Dry *d, const SchedAction *a)
 {
-  int from = input_stage (d->t, a);
+  int from = input_stage (d, a);
   gint64 end;
 
   if (from < 0)
     return 0;
-  SchedAction source = *a;
-  source.stage = (guint16)from;
-  end = (a->kind == SCHED_F ? d->f_end : d->b_end)[cell_of (d->t, &source)];
+  end = (a->kind == SCHED_F ? d->f_end : d->b_end)[d->base[from] + a->microbatch];
   if (end < 0 || d->t->stage_rank[from] == d->t->stage_rank[a->stage])
     return end;
   return add_sat (end, d->costs->p2p);
@@ -246,15 +253,14 @@ cost_of (const Dry *d, const SchedAction *a)
 static inline void
 complete (Dry *d, const SchedAction *a, gint64 end)
 {
-  const SchedTable *t = d->t;
-  guint part = sched_part (t, a->stage), next;
+  guint next;
 
   if (a->kind == SCHED_W)
     return;
-  (a->kind == SCHED_F ? d->f_end : d->b_end)[cell_of (t, a)] = end;
-  if (a->kind == SCHED_F ? part + 1 == sched_depth (t) : part == 0)
+  (a->kind == SCHED_F ? d->f_end : d->b_end)[d->base[a->stage] + a->microbatch] = end;
+  if (d->edge[a->stage] & (a->kind == SCHED_F ? EDGE_LAST : EDGE_FIRST))
     return;
-  next = t->stage_rank[a->kind == SCHED_F ? a->stage + 1 : a->stage - 1];
+  next = d->t->stage_rank[a->kind == SCHED_F ? a->stage + 1 : a->stage - 1];
   if (!d->queued[next]) {
     d->queued[next] = 1;
     d->ready[d->n_ready++] = next;
@@ -308,15 +314,16 @@ fail_deadlock (const Dry *d, GError **error)
   guint32 i = d->at[rank];
   const SchedAction *a = &t->actions[i];
   if (input_ready (d, a) >= 0) {
-    g_assert (a->pair);
+    g_assert (a->pair); /* its second action is what waits */
     a++;
+    i++;
   }
-  guint from = (guint)input_stage (t, a), owner = t->stage_rank[from];
+  guint from = (guint)input_stage (d, a), owner = t->stage_rank[from];
   guint32 stands = d->at[owner];
   const char *kind = a->kind == SCHED_F ? "F" : "B";
   if (owner == rank)
     return fail_action (error, t, rank, i,
-                        "deadlock: waits for %u%s%u, which comes later on the same rank", from,
+                        "deadlock: waits for %u%s%u, which is not before it on the same rank", from,
                         kind, a->microbatch);
   g_assert (stands < t->first[owner + 1]); /* complete, so it is still to come */
   char text[SCHED_ACTION_CHARS];
@@ -334,11 +341,28 @@ sched_dry_run (const SchedTable *t, const SchedCosts *costs, SchedRun *run, GErr
   g_autofree gint64 *free_at = g_new0 (gint64, t->ranks);
   g_autofree guint32 *words = g_new (guint32, 2 * (gsize)t->ranks);
   g_autofree guint8 *queued = g_new (guint8, t->ranks);
-  Dry d = {t, costs, run, ends, ends + cells, free_at, words, words + t->ranks, queued, t->ranks};
+  g_autofree gsize *base = cell_bases (t);
+  g_autofree guint8 *edge = g_new0 (guint8, t->stages);
+  Dry d = {.t = t,
+           .costs = costs,
+           .run = run,
+           .f_end = ends,
+           .b_end = ends + cells,
+           .free_at = free_at,
+           .at = words,
+           .ready = words + t->ranks,
+           .queued = queued,
+           .n_ready = t->ranks,
+           .base = base,
+           .edge = edge};
   gboolean stuck = FALSE;
 
   memset (ends, 0xff, 2 * cells * sizeof ends[0]);
   memset (queued, 1, t->ranks);
+  for (guint s = 0; s < t->stages; s += sched_depth (t)) {
+    edge[s] |= EDGE_FIRST;
+    edge[s + sched_depth (t) - 1] |= EDGE_LAST;
+  }
   for (guint r = 0; r < t->ranks; r++) {
     d.at[r] = t->first[r];
     d.ready[r] = t->ranks - 1 - r; /* rank 0 on top: it has the first work */
@@ -379,10 +403,11 @@ sched_verify (const SchedTable *t, GError **error)
   if (cells * 2 > t->first[t->ranks])
     return fail_sparse (t, error);
 
+  g_autofree gsize *base = cell_bases (t);
   g_autofree guint8 *done = g_new0 (guint8, cells);
   for (guint r = 0; r < t->ranks; r++)
     for (guint32 i = t->first[r]; i < t->first[r + 1]; i++)
-      if (!check_order (t, r, i, done, error))
+      if (!check_order (t, r, i, base, done, error))
         return FALSE;
   return check_complete (t, done, error) && sched_dry_run (t, &unit, &run, error);
 }
