@@ -62,7 +62,7 @@ latest_wait (const Walk *w, guint rank, const Op *op, guint *peer, guint *st, gu
   SimTime latest = -1;
   for (guint i = 0; i < op->n_waits; i++) {
     const Wait *wait = &w->set->waits[op->wait0 + i];
-    guint p = wait->peer < 0 ? rank : w->set->peers[(gsize)rank * w->set->n_peers + (guint)wait->peer];
+    guint p = wait->peer < 0 ? rank : w->set->peers[(gsize)rank * w->set->n_peers + (gsize)wait->peer];
     SimTime end = exec_op_end (w->set, w->res, p, wait->stream, wait->count - 1);
     if (end > latest) {
       latest = end;

@@ -69,8 +69,8 @@ gathers_params (const Compile *c)
 static guint32
 begin_ops (const Compile *c)
 {
-  return (c->s->software.data_step_us > 0) +
-         (gathers_params (c) && c->s->software.dp_overlap_param);
+  return (guint32)(c->s->software.data_step_us > 0) +
+         (guint32)(gathers_params (c) && c->s->software.dp_overlap_param);
 }
 
 static void

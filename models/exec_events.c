@@ -53,7 +53,7 @@ waits_hold (Exec *x, guint32 id, const Op *op)
   guint rank = id / set->n_streams;
   const Wait *w = set->waits + op->wait0;
   for (guint i = 0; i < op->n_waits; i++, w++) {
-    guint peer = w->peer < 0 ? rank : set->peers[(gsize)rank * set->n_peers + (guint)w->peer];
+    guint peer = w->peer < 0 ? rank : set->peers[(gsize)rank * set->n_peers + (gsize)w->peer];
     StreamState *target = &x->streams[peer * set->n_streams + w->stream];
     if (target->pc < w->count) {
       x->streams[id].need = w->count;

@@ -91,7 +91,7 @@ waits_hold (Fast *f, guint32 id, const Op *op, SimTime *t)
   guint rank = id / set->n_streams;
   const Wait *w = set->waits + op->wait0;
   for (guint i = 0; i < op->n_waits; i++, w++) {
-    guint peer = w->peer < 0 ? rank : set->peers[(gsize)rank * set->n_peers + (guint)w->peer];
+    guint peer = w->peer < 0 ? rank : set->peers[(gsize)rank * set->n_peers + (gsize)w->peer];
     guint32 tid = peer * set->n_streams + w->stream;
     FastStream *target = &f->streams[tid];
     if (target->pc < w->count) {

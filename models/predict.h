@@ -12,6 +12,7 @@
 
 #include "compile.h"
 #include "memory.h"
+#include "trace.h"
 
 typedef struct {
   double step_s;

@@ -251,7 +251,7 @@ verify_rank (const ProgramSet *set, guint r, guint32 *members, GError **error)
       const Wait *wait = &set->waits[op->wait0 + w];
       guint peer = wait->peer == PEER_SELF
                        ? r
-                       : set->peers[(gsize)r * set->n_peers + (guint)wait->peer];
+                       : set->peers[(gsize)r * set->n_peers + (gsize)wait->peer];
       if (wait->stream >= set->n_streams || peer >= set->n_ranks ||
           wait->count > program_ops_of (set, set->rank_program[peer], wait->stream)) {
         g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,

@@ -1,5 +1,8 @@
 #include "spec.h"
 
+#include "fabric.h"
+#include "gpu_profile.h"
+
 #include <string.h>
 
 G_DEFINE_QUARK (clustersim-spec-error-quark, spec_error)
@@ -199,4 +202,24 @@ spec_check (Spec *s, const char **key, GError **error)
   }
   return check_scope (s, key, error) && check_shape (s, key, error) && fill_dp (s, key, error) &&
          check_batch (s, key, error);
+}
+
+void
+spec_clear (Spec *s)
+{
+  model_clear (&s->model);
+  software_clear (&s->software);
+  if (!s->borrowed) {
+    gpu_profile_free (s->gpu);
+    fabric_free (s->fabric);
+  }
+  g_free (s->name);
+  g_free (s->parallel.schedule);
+  g_free (s->parallel.schedule_file);
+  g_free (s->parallel.layout);
+  g_free (s->published_source);
+  g_clear_pointer (&s->profiles, g_ptr_array_unref);
+  g_clear_pointer (&s->prov, g_ptr_array_unref);
+  g_clear_pointer (&s->assumed, g_ptr_array_unref);
+  memset (s, 0, sizeof *s);
 }
