@@ -109,8 +109,8 @@ block_assumed (GString *out, const Spec *s)
 void
 report_text (GString *out, const Spec *s, const Prediction *p, const StepInterval *iv)
 {
-  g_autofree char *params = format_count (p->parameters);
-  g_autofree char *rate = format_count ((gint64)p->tokens_per_s);
+  g_autofree char *params = format_count ((double)p->parameters);
+  g_autofree char *rate = format_count (p->tokens_per_s);
   g_string_append_printf (out, "%s\n", s->name != NULL ? s->name : "scenario");
   g_string_append_printf (out, "model        %s, %s parameters\ncluster      %" G_GINT64_FORMAT " x %s\n",
                           s->model.name, params, s->cluster.gpus, gpu_name (s->gpu));
@@ -339,4 +339,14 @@ report_csv_row (GString *out, const Spec *s, const Prediction *p, const StepInte
   for (guint i = 0; i < PART_COUNT; i++)
     csv_num (out, p->part_s[i]);
   g_string_append (out, ",\n");
+}
+
+void
+report_csv_failure (GString *out, const char *series, const char *reason)
+{
+  report_csv_field (out, series);
+  for (guint i = 0; i < 19 + PART_COUNT; i++) /* the columns of report_csv_header between the two */
+    g_string_append_c (out, ',');
+  report_csv_field (out, reason);
+  g_string_append_c (out, '\n');
 }
