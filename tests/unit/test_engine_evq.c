@@ -204,6 +204,35 @@ test_rebuild (void)
 }
 
 static void
+test_rebuild_after_pop (void)
+{
+  /* A pop leaves its key at the root until the next push or pop. Here its slot is reused by an
+   * event in the ring, that is cancelled, and then the heap is rebuilt: the stale key must not be
+   * taken for a dead one, which would give its slot back twice. All slots given out later must
+   * differ. */
+  g_autoptr (EvQueue) q = evq_new (0, NULL, 0);
+  SimEventId id[200];
+  EvEvent ev;
+  push (q, 1, SIM_PRIO_NORMAL, 'x');
+  for (guint i = 0; i < 200; i++)
+    id[i] = push (q, 10 + i, SIM_PRIO_NORMAL, 'y');
+  evq_pop (q, SIM_TIME_MAX, &ev);
+  evq_cancel (q, push (q, 1, SIM_PRIO_NORMAL, 'r'));
+  for (guint i = 0; i < 150; i++)
+    evq_cancel (q, id[i]);
+  g_assert_cmpuint (evq_n_keys (q), <, 201);
+  while (evq_pop (q, SIM_TIME_MAX, &ev) == EVQ_EVENT)
+    ;
+  gboolean taken[300] = {FALSE};
+  for (guint i = 0; i < 250; i++) {
+    guint32 slot = push (q, 1000, SIM_PRIO_DONE, 'z').slot;
+    g_assert_cmpuint (slot, <, 300);
+    g_assert_false (taken[slot]);
+    taken[slot] = TRUE;
+  }
+}
+
+static void
 test_push_cancel_forever (void)
 {
   /* A timer that is set anew each time, at one instant or later: memory stays bounded. */
@@ -250,7 +279,7 @@ static void
 test_shuffle (void)
 {
   /* Random among equals, and only there; the same stream gives the same order, another another. */
-  g_autofree char *order[3] = {NULL, NULL, NULL};
+  char *order[3];
   for (int run = 0; run < 3; run++) {
     SimRng ties = sim_rng_stream (run == 2 ? 2 : 1, 0, "engine.ties", 0);
     g_autoptr (EvQueue) q = evq_new (0, &ties, 0);
@@ -269,6 +298,8 @@ test_shuffle (void)
   g_assert_cmpstr (order[0], ==, order[1]);
   g_assert_cmpstr (order[0], !=, order[2]);
   g_assert_cmpint (strncmp (order[0], "ABCDEFGHIJKLMNOPQRSTUVWXYZ", 26), !=, 0);
+  for (int run = 0; run < 3; run++)
+    g_free (order[run]);
 }
 
 int
@@ -285,6 +316,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/evq/cancel_after_firing", test_cancel_after_firing);
   g_test_add_func ("/engine/evq/cancelled_slot_waits", test_cancelled_slot_waits);
   g_test_add_func ("/engine/evq/rebuild", test_rebuild);
+  g_test_add_func ("/engine/evq/rebuild_after_pop", test_rebuild_after_pop);
   g_test_add_func ("/engine/evq/push_cancel_forever", test_push_cancel_forever);
   g_test_add_func ("/engine/evq/full", test_full);
   g_test_add_func ("/engine/evq/sequence_ends", test_sequence_ends);
