@@ -53,8 +53,11 @@ typedef struct {
 
 typedef struct GpuProfile GpuProfile; /* see gpu_profile.h for the fields */
 
-/* Time of one GEMM. duty in 0..1: share of the time that the part is busy with GEMMs, 1 = back to back
- * (sustained clocks), 0 = isolated (burst). */
+/* Time of one GEMM. duty: 0 = isolated (burst clocks), 1 = back to back as kernel tables measure it
+ * (milliseconds: sustained clocks); above 1 the same fall is drawn on, since a part that is power
+ * limited in a test of milliseconds is more so in hours of training, when links and memory draw power
+ * beside the tensor cores. */
+#define GPU_MAX_DUTY 4.0
 double gpu_gemm_s (const GpuProfile *g, const GemmShape *s, double duty);
 
 /* Flash-like fused attention of the given kernel; not for ATTN_UNFUSED, which is made of batched GEMMs

@@ -39,7 +39,7 @@ static const NumberField numbers[] = {
   NUM (data_step_us, 0, 1e9),
   NUM (framework_bytes, 0, 1e11),
   NUM (fragmentation, 0, 1),
-  NUM (gemm_duty, 0, 1),
+  NUM (gemm_duty, 0, GPU_MAX_DUTY),
   NUM (compute_scale, 0.5, 10),
 };
 
