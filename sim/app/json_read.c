@@ -59,7 +59,7 @@ json_fail (const JsonRef *ref, JsonError code, GError **error, const char *forma
   g_autofree char *plain = text_printable (message, -1, MESSAGE_MAX_CHARS);
   g_autofree char *where = json_where (ref);
   g_autofree char *path = json_path (ref);
-  g_set_error (error, JSON_ERROR, code, "%s: %s: %s", where, path, plain);
+  g_set_error (error, JSON_ERROR, (int)code, "%s: %s: %s", where, path, plain);
   return FALSE;
 }
 
