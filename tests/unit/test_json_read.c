@@ -186,6 +186,8 @@ test_depth (void)
     g_assert_true (g_str_has_prefix (error->message, "deep.json:1: /0/k/0/k/"));
     g_assert_nonnull (
         strstr (error->message, "nested too deep (found level 201; allowed: up to 200)"));
+    g_assert_nonnull (strstr (error->message, "/0/k..."));
+    g_assert_cmpuint (strlen (error->message), <, 300);
     g_clear_error (&error);
   }
 }
