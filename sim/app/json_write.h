@@ -1,6 +1,7 @@
-/* json_write: streaming JSON writer into a GString. Numbers are written with g_ascii_dtostr (shortest
- * form that reads back the same), never locale dependent; not-finite numbers become null.
- * Commas and indentation are kept by the writer; misuse (a key outside an object) is an assertion. */
+/* json_write: streaming JSON writer into a GString. Numbers are written with g_ascii_dtostr
+ * (shortest form that reads back the same), never locale dependent; not-finite numbers become null.
+ * Commas and indentation are kept by the writer; misuse (a key outside an object) is an assertion.
+ */
 #ifndef CLUSTERSIM_JSON_WRITE_H
 #define CLUSTERSIM_JSON_WRITE_H
 

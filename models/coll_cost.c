@@ -1,0 +1,326 @@
+#include "coll_cost.h"
+#include "nccl_tuner.h"
+
+#include <math.h>
+
+const char *const coll_op_names[] = {
+    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", NULL};
+const char *const coll_algo_names[] = {"Ring", "Tree", "NVLS", "NVLSTree", "PAT", NULL};
+const char *const coll_proto_names[] = {"LL", "LL128", "Simple", NULL};
+
+double
+coll_bus_factor (CollOp op, int ranks)
+{
+  double n = ranks;
+  switch (op) {
+  case COLL_ALL_REDUCE:
+    return 2 * (n - 1) / n;
+  case COLL_ALL_GATHER:
+  case COLL_REDUCE_SCATTER:
+  case COLL_ALLTOALL:
+    return (n - 1) / n;
+  case COLL_BROADCAST:
+  case COLL_SENDRECV:
+  case COLL_COUNT:
+    break;
+  }
+  return 1;
+}
+
+static double
+ramp (double ramp_s, double half_bytes, double bytes)
+{
+  return ramp_s > 0 ? ramp_s * bytes / (bytes + half_bytes) : 0;
+}
+
+/* Bus bandwidth of one GPU in a node, for the group's size in it (meshes give small groups less).
+ */
+static double
+bus_Bps (const Fabric *f, const CollGroup *g, CollProto proto)
+{
+  return f->ring[proto].bus_Bps * fabric_share (f, g);
+}
+
+static double
+net_Bps (const Fabric *f, const CollGroup *g, CollProto proto)
+{
+  double eff = proto == PROTO_LL      ? f->ll_efficiency
+               : proto == PROTO_LL128 ? f->ll128_efficiency
+                                      : f->efficiency;
+  return eff * fabric_group_net_Bps (f, g);
+}
+
+static double
+ring_s (const Fabric *f, CollOp op, const CollGroup *g, CollProto proto, double bytes)
+{
+  double n = g->ranks;
+  gboolean twice = op == COLL_ALL_REDUCE;
+  double cross = twice ? 2.0 * (g->nodes - 1) : g->nodes - 1;
+  double inside = (twice ? 2 * (n - 1) : n - 1) - cross;
+  const FabricProto *p = &f->ring[proto];
+  double bus = g->ranks_per_node > 1 ? bus_Bps (f, g, proto) : INFINITY;
+  double t = p->base_s + inside * p->hop_s;
+  if (g->nodes > 1) {
+    bus = MIN (bus, net_Bps (f, g, proto));
+    t += f->net_base_s + cross * f->net_hop_s[proto];
+  }
+  t += bytes * coll_bus_factor (op, g->ranks) / bus;
+  if (proto != PROTO_SIMPLE)
+    return t;
+  double chunk = bytes / n;
+  double copy = op == COLL_ALL_GATHER  ? f->gather_copy_s_per_byte
+                : op == COLL_BROADCAST ? 0
+                                       : f->reduce_copy_s_per_byte;
+  return t + chunk * copy + ramp (inside * f->ramp_s + cross * f->net_ramp_s, f->ramp_bytes, chunk);
+}
+
+/* Bytes that a node sends each way per byte of the all-reduce, in the double binary tree over
+ * nodes. */
+static double
+tree_factor (const CollGroup *g)
+{
+  return g->nodes == 2 ? 1 : 2;
+}
+
+static double
+tree_s (const Fabric *f, const CollGroup *g, CollProto proto, double bytes)
+{
+  double levels = log2 (g->nodes), r = g->ranks_per_node;
+  const FabricProto *p = &f->ring[proto];
+  double t = p->base_s + 2 * (r - 1) * p->hop_s;
+  double move = r > 1 ? 2 * bytes / bus_Bps (f, g, proto) : 0;
+  if (g->nodes > 1) {
+    double net = net_Bps (f, g, proto) * f->tree_efficiency / f->efficiency;
+    t += f->net_base_s + 2 * levels * f->net_hop_s[proto];
+    move = MAX (move, tree_factor (g) * bytes / net);
+  }
+  if (proto == PROTO_SIMPLE)
+    t += ramp (2 * (r - 1) * f->ramp_s + 2 * levels * f->net_ramp_s, f->ramp_bytes,
+               bytes / g->ranks);
+  return t + move;
+}
+
+static double
+curve_s (const FabricCurve *c, double steps, double move_s, double bytes)
+{
+  return c->base_s + steps * c->hop_s + move_s + ramp (c->ramp_s, c->ramp_bytes, bytes);
+}
+
+static double
+nvlstree_s (const Fabric *f, const CollGroup *g, double bytes)
+{
+  const FabricCurve *c = &f->nvlstree;
+  double net = f->nvlstree_efficiency * fabric_group_net_Bps (f, g);
+  double move = MAX (bytes / c->Bps, tree_factor (g) * bytes / net);
+  return curve_s (c, 2 * log2 (g->nodes), move, bytes);
+}
+
+static double
+pat_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes)
+{
+  double net = f->pat_efficiency * fabric_group_net_Bps (f, g);
+  return f->ring[PROTO_SIMPLE].base_s + f->net_base_s +
+         log2 (g->nodes) * f->net_hop_s[PROTO_SIMPLE] + g->ranks * f->pat_rank_s +
+         bytes * coll_bus_factor (op, g->ranks) / net;
+}
+
+static double
+alltoall_s (const Fabric *f, const CollGroup *g, double bytes)
+{
+  double n = g->ranks, r = g->ranks_per_node;
+  double part = bytes / n; /* what one rank sends to one peer */
+  double move = r > 1 ? part * (r - 1) / (f->a2a.Bps * fabric_share (f, g)) : 0;
+  double t = part * f->a2a_copy_s_per_byte;
+  if (g->nodes > 1) {
+    double net = f->a2a_efficiency * fabric_group_net_Bps (f, g);
+    move = MAX (move, r * part * (n - r) / net);
+    t += f->net_base_s + (n - r) * f->a2a_net_hop_s;
+  }
+  return t + curve_s (&f->a2a, r - 1, move, bytes);
+}
+
+double
+p2p_time_s (const Fabric *f, gboolean same_node, int sharers, double bytes)
+{
+  if (!(bytes > 0))
+    return 0;
+  if (same_node)
+    return curve_s (&f->p2p, 0, bytes / f->p2p.Bps, bytes);
+  double rate = f->efficiency * f->nic_Bps * MIN (f->nics, fabric_nics_per_gpu (f));
+  if (f->net_p2p.Bps > 0)
+    rate = MIN (rate, f->net_p2p.Bps);
+  return curve_s (&f->net_p2p, 0, bytes * MAX (1, sharers) / rate, bytes);
+}
+
+double
+coll_algo_time_s (const Fabric *f, CollOp op, const CollGroup *g, CollChoice how, double bytes)
+{
+  g_assert (g->nodes >= 1 && g->ranks == g->nodes * g->ranks_per_node);
+  if (g->ranks <= 1 || !(bytes > 0))
+    return 0;
+  if (g->nodes > 1 && !(f->nics > 0))
+    return INFINITY;
+  if (op == COLL_ALLTOALL)
+    return alltoall_s (f, g, bytes);
+  if (op == COLL_SENDRECV)
+    return p2p_time_s (f, g->nodes == 1, g->sharers, bytes);
+  switch (how.algo) {
+  case ALGO_TREE:
+    return tree_s (f, g, how.proto, bytes);
+  case ALGO_NVLS:
+    return curve_s (&f->nvls_curve, 0, bytes / f->nvls_curve.Bps, bytes);
+  case ALGO_NVLSTREE:
+    return nvlstree_s (f, g, bytes);
+  case ALGO_PAT:
+    return pat_s (f, op, g, bytes);
+  case ALGO_RING:
+  case ALGO_AUTO:
+  case ALGO_COUNT:
+    break;
+  }
+  return ring_s (f, op, g, how.proto, bytes);
+}
+
+double
+coll_direct_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes,
+                    CollChoice *choice)
+{
+  NcclPlan plan;
+  CollChoice how = choice ? *choice : (CollChoice){ALGO_AUTO, PROTO_AUTO};
+  nccl_plan_init (&plan, f, op, g);
+  how = nccl_plan_choose (&plan, bytes, how);
+  if (choice)
+    *choice = how;
+  return coll_algo_time_s (f, op, g, how, bytes);
+}
+
+/* ---- the precomputed table --------------------------------------------------------------------
+ */
+
+/* Times at 1, 1.25, 1.5 and 1.75 times each power of two, as the largest time of all points so far,
+ * and straight lines between. So a time never falls when bytes grow, though NCCL's switch between
+ * two algorithms may make the real one jump either way; a closed form that is straight stays exact.
+ */
+enum {
+  POINTS_PER_OCTAVE = 4,
+  OCTAVES = 44,
+  N_POINTS = OCTAVES * POINTS_PER_OCTAVE + 1,
+  SLOTS = 256
+};
+
+typedef struct {
+  CollGroup group;
+  gint8 op, algo, proto;
+} CacheKey;
+
+typedef struct {
+  CacheKey key;
+  NcclPlan plan;
+  double time_s[N_POINTS];
+} CacheEntry;
+
+struct CollCache {
+  CacheEntry *slot[SLOTS];
+};
+
+void
+coll_cache_free (CollCache *cache)
+{
+  if (!cache)
+    return;
+  for (int i = 0; i < SLOTS; i++)
+    g_free (cache->slot[i]);
+  g_free (cache);
+}
+
+static double
+point_bytes (int i)
+{
+  return ldexp (1 + (i % POINTS_PER_OCTAVE) / (double)POINTS_PER_OCTAVE, i / POINTS_PER_OCTAVE);
+}
+
+static guint
+key_slot (const CacheKey *k)
+{
+  guint h = 2166136261u;
+  const guint part[] = {(guint)k->group.ranks_per_node, (guint)k->group.nodes,
+                        (guint)k->group.sharers,
+                        (guint)(k->op + 16 * (k->algo + 1) + 256 * (k->proto + 1))};
+  for (gsize i = 0; i < G_N_ELEMENTS (part); i++)
+    h = (h ^ part[i]) * 16777619u;
+  return (h ^ h >> 15) % SLOTS;
+}
+
+static gboolean
+key_equal (const CacheKey *a, const CacheKey *b)
+{
+  return a->group.ranks_per_node == b->group.ranks_per_node && a->group.nodes == b->group.nodes &&
+         a->group.sharers == b->group.sharers && a->op == b->op && a->algo == b->algo &&
+         a->proto == b->proto;
+}
+
+static void
+entry_fill (CacheEntry *e, const Fabric *f, const CacheKey *key)
+{
+  CollOp op = (CollOp)key->op;
+  CollChoice force = {(CollAlgo)key->algo, (CollProto)key->proto};
+  e->key = *key;
+  nccl_plan_init (&e->plan, f, op, &key->group);
+  double so_far = 0;
+  for (int i = 0; i < N_POINTS; i++) {
+    double bytes = point_bytes (i);
+    CollChoice how = nccl_plan_choose (&e->plan, bytes, force);
+    so_far = MAX (so_far, coll_algo_time_s (f, op, &key->group, how, bytes));
+    e->time_s[i] = so_far;
+  }
+}
+
+/* f is const to callers: the table is a memory of results, not a part of the fabric's state. */
+static const CacheEntry *
+cache_get (const Fabric *f, const CacheKey *key)
+{
+  if (!f->cache)
+    ((Fabric *)f)->cache = g_new0 (CollCache, 1);
+  CacheEntry **slot = &f->cache->slot[key_slot (key)];
+  if (*slot && key_equal (&(*slot)->key, key))
+    return *slot;
+  if (!*slot)
+    *slot = g_new (CacheEntry, 1);
+  entry_fill (*slot, f, key);
+  return *slot;
+}
+
+static double
+entry_time_s (const CacheEntry *e, const Fabric *f, double bytes, CollChoice force)
+{
+  int exponent;
+  double mantissa = frexp (bytes, &exponent); /* 0.5 … 1 */
+  double x = (2 * mantissa - 1) * POINTS_PER_OCTAVE;
+  int i = (exponent - 1) * POINTS_PER_OCTAVE + (int)x;
+  if (i < 0)
+    return e->time_s[0];
+  if (i >= N_POINTS - 1) {
+    CollChoice how = nccl_plan_choose (&e->plan, bytes, force);
+    double t = coll_algo_time_s (f, (CollOp)e->key.op, &e->key.group, how, bytes);
+    return MAX (t, e->time_s[N_POINTS - 1]);
+  }
+  return e->time_s[i] + (e->time_s[i + 1] - e->time_s[i]) * (x - (int)x);
+}
+
+double
+coll_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes, CollChoice *choice)
+{
+  CollChoice force = choice ? *choice : (CollChoice){ALGO_AUTO, PROTO_AUTO};
+  g_assert (g->nodes >= 1 && g->ranks == g->nodes * g->ranks_per_node);
+  if (g->ranks <= 1 || !(bytes > 0))
+    return 0;
+  if (g->nodes > 1 &&
+      !(f->nics > 0)) /* no table of infinities: their differences are not numbers */
+    return coll_direct_time_s (f, op, g, bytes, choice);
+  CacheKey key = {
+      .group = *g, .op = (gint8)op, .algo = (gint8)force.algo, .proto = (gint8)force.proto};
+  const CacheEntry *e = cache_get (f, &key);
+  if (choice)
+    *choice = nccl_plan_choose (&e->plan, bytes, force);
+  return entry_time_s (e, f, bytes, force);
+}

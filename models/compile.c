@@ -1,0 +1,412 @@
+#include "compile.h"
+
+#include <string.h>
+
+#include "compile_int.h"
+
+enum { PEER_NEXT, PEER_PREV, N_PEERS };
+enum { SLOT_STEP, SLOT_EMBED, N_SLOTS };
+
+static const char *const stream_names[] = { "compute", "to next", "to previous", "data parallel",
+                                            "host", NULL };
+
+/* ---- where things are: counts on the senders' streams, positions on the receivers' ---- */
+
+static inline gsize
+at (const Compile *c, guint stage, guint mb)
+{
+  return (gsize)stage * c->t->microbatches + mb;
+}
+
+static gboolean
+completes_gradients (const SchedAction *a)
+{
+  return a->kind == SCHED_B || a->kind == SCHED_W;
+}
+
+/* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its previous. */
+static guint
+send_stream (const Compile *c, guint from, guint to, gboolean gradient)
+{
+  guint n = c->t->ranks;
+  if (gradient)
+    return (from + n - 1) % n == to ? STREAM_PREV : STREAM_NEXT;
+  return (from + 1) % n == to ? STREAM_NEXT : STREAM_PREV;
+}
+
+static guint
+compute_ops_of (const Compile *c, const SchedAction *a, guint row_index)
+{
+  guint n = 1;
+  if (c->split && completes_gradients (a) && c->last_back[a->stage] == row_index)
+    n = c->stage[a->stage].n_pieces;
+  return n + (c->host_bound ? 1 : 0);
+}
+
+static void
+find_last_backward (Compile *c)
+{
+  c->last_back = g_new (guint32, c->t->stages);
+  for (guint r = 0; r < c->t->ranks; r++)
+    for (guint32 i = c->t->first[r]; i < c->t->first[r + 1]; i++)
+      if (completes_gradients (&c->t->actions[i]))
+        c->last_back[c->t->actions[i].stage] = i;
+}
+
+static gboolean
+has_dp (const Compile *c)
+{
+  return c->p.groups.dp.ranks > 1;
+}
+
+static gboolean
+gathers_params (const Compile *c)
+{
+  return has_dp (c) && c->s->parallel.zero_stage >= 1;
+}
+
+/* Compute operations that put_begin adds before the first action. */
+static guint32
+begin_ops (const Compile *c)
+{
+  return (guint32)(c->s->software.data_step_us > 0) +
+         (guint32)(gathers_params (c) && c->s->software.dp_overlap_param);
+}
+
+static void
+count_positions (Compile *c)
+{
+  const SchedTable *t = c->t;
+  gsize n = (gsize)t->stages * t->microbatches;
+  c->act_count = g_new0 (guint32, n);
+  c->grad_count = g_new0 (guint32, n);
+  c->pos_f = g_new0 (guint32, n);
+  c->pos_b = g_new0 (guint32, n);
+  for (guint r = 0; r < t->ranks; r++) {
+    guint32 sent[2] = { 0, 0 }, pos = begin_ops (c);
+    for (guint32 i = t->first[r]; i < t->first[r + 1]; i++) {
+      const SchedAction *a = &t->actions[i];
+      gsize k = at (c, a->stage, a->microbatch);
+      if (a->kind == SCHED_F) {
+        c->pos_f[k] = pos;
+        if (a->stage + 1u < t->stages && t->stage_rank[a->stage + 1] != r)
+          c->act_count[k] =
+              ++sent[send_stream (c, r, t->stage_rank[a->stage + 1], FALSE) == STREAM_PREV];
+      } else if (a->kind != SCHED_W) {
+        c->pos_b[k] = pos;
+        if (a->stage > 0 && t->stage_rank[a->stage - 1] != r)
+          c->grad_count[k] =
+              ++sent[send_stream (c, r, t->stage_rank[a->stage - 1], TRUE) == STREAM_PREV];
+      }
+      pos += compute_ops_of (c, a, i);
+    }
+  }
+}
+
+static gint
+peer_slot (const Compile *c, guint rank, guint to)
+{
+  return (rank + 1) % c->t->ranks == to ? PEER_NEXT : PEER_PREV;
+}
+
+/* ---- one row ---- */
+
+typedef struct {
+  Compile *c;
+  guint rank;
+  guint32 sends_next, sends_prev; /* so far */
+  guint32 actions;                /* so far; = host operations */
+} Row;
+
+static void
+wait_for_input (Row *w, const SchedAction *a)
+{
+  const Compile *c = w->c;
+  const SchedTable *t = c->t;
+  gboolean forward = a->kind == SCHED_F;
+  if (a->kind == SCHED_W || (forward && a->stage == 0) ||
+      (!forward && a->stage + 1u >= t->stages))
+    return;
+  guint from = t->stage_rank[forward ? a->stage - 1 : a->stage + 1];
+  if (from == w->rank)
+    return;
+  gsize k = at (c, forward ? a->stage - 1u : a->stage + 1u, a->microbatch);
+  guint stream = send_stream (c, from, w->rank, !forward);
+  program_wait (c->b, STREAM_COMPUTE, peer_slot (c, w->rank, from), stream,
+                forward ? c->act_count[k] : c->grad_count[k]);
+}
+
+static void
+put_send (Row *w, const SchedAction *a)
+{
+  Compile *c = w->c;
+  const SchedTable *t = c->t;
+  gboolean forward = a->kind == SCHED_F;
+  if (a->kind == SCHED_W || (forward && a->stage + 1u >= t->stages) || (!forward && a->stage == 0))
+    return;
+  guint to = t->stage_rank[forward ? a->stage + 1 : a->stage - 1];
+  if (to == w->rank)
+    return;
+  guint stream = send_stream (c, w->rank, to, !forward);
+  program_op (c->b, stream, OP_SEND, c->send_cost,
+              OP_TAG (forward ? TAG_SEND_ACT : TAG_SEND_GRAD, a->stage, a->microbatch));
+  program_wait (c->b, stream, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
+  if (c->rendezvous) { /* the receiver posts it after the operation before the consumer */
+    gsize k = at (c, forward ? a->stage + 1u : a->stage - 1u, a->microbatch);
+    program_wait (c->b, stream, peer_slot (c, w->rank, to), STREAM_COMPUTE,
+                  forward ? c->pos_f[k] : c->pos_b[k]);
+  }
+  if (stream == STREAM_NEXT)
+    w->sends_next++;
+  else
+    w->sends_prev++;
+}
+
+static LayerPass
+pass_of (const SchedAction *a)
+{
+  static const LayerPass pass[] = { LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD };
+  return pass[a->kind];
+}
+
+static guint
+tag_of (const SchedAction *a)
+{
+  static const OpTag tag[] = { TAG_FORWARD, TAG_BACKWARD, TAG_INPUT_GRAD, TAG_WEIGHT_GRAD };
+  return tag[a->kind];
+}
+
+static void
+put_reduce (Compile *c, double params)
+{
+  const Spec *s = c->s;
+  double bytes = params * s->software.dp_reduce_bytes;
+  CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
+  double t = coll_time_s (s->fabric, op, &c->p.groups.dp, bytes, NULL);
+  guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (t));
+  program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
+  program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE,
+                program_count (c->b, STREAM_COMPUTE));
+}
+
+/* The last backward of a stage, layer by layer; a bucket of gradients is reduced as it fills. */
+static void
+put_pieces (Row *w, const SchedAction *a)
+{
+  Compile *c = w->c;
+  StageCost *sc = &c->stage[a->stage];
+  const guint32 *costs = a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w;
+  double filled = 0;
+  for (guint i = 0; i < sc->n_pieces; i++) {
+    if (i > 0)
+      program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, costs[i],
+                  OP_TAG (tag_of (a), a->stage, a->microbatch));
+    filled += sc->piece_params[i];
+    gboolean full = c->s->software.dp_bucket_bytes > 0 &&
+                    filled * c->s->software.dp_reduce_bytes >= c->s->software.dp_bucket_bytes;
+    if ((full || i + 1 == sc->n_pieces) && filled > 0) {
+      put_reduce (c, filled);
+      filled = 0;
+    }
+  }
+}
+
+static void
+put_host (Row *w, const SchedAction *a)
+{
+  Compile *c = w->c;
+  if (!c->host_bound)
+    return;
+  guint32 cost = program_cost (c->b, PART_HOST, c->stage[a->stage].pass[pass_of (a)].host);
+  program_op (c->b, STREAM_HOST, OP_HOST, cost, OP_TAG (TAG_HOST, a->stage, a->microbatch));
+  if (c->s->software.p2p_sync && c->t->ranks > 1) /* the host waits for the device before it goes on */
+    program_wait (c->b, STREAM_HOST, PEER_SELF, STREAM_COMPUTE,
+                  program_count (c->b, STREAM_COMPUTE));
+}
+
+static void
+put_action (Row *w, const SchedAction *a, guint32 index)
+{
+  Compile *c = w->c;
+  gboolean pieces = c->split && completes_gradients (a) && c->last_back[a->stage] == index;
+  guint32 cost = c->stage[a->stage].cost[pass_of (a)];
+  if (pieces)
+    cost = (a->kind == SCHED_B ? c->stage[a->stage].piece_cost
+                               : c->stage[a->stage].piece_cost_w)[0];
+  put_host (w, a);
+  program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
+  wait_for_input (w, a);
+  if (!c->s->software.pp_overlap) { /* the transfer before blocks the stream */
+    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_NEXT, w->sends_next);
+    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_PREV, w->sends_prev);
+  }
+  if (c->host_bound)
+    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
+  if (pieces)
+    put_pieces (w, a);
+  w->actions++;
+  if (c->host_bound) { /* the device cannot end before the host has issued the last kernel */
+    program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_HOST, a->stage, a->microbatch));
+    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
+  }
+  put_send (w, a);
+}
+
+/* ---- the ends of a step ---- */
+
+static double
+rank_params (const Compile *c, guint rank)
+{
+  double sum = 0;
+  for (guint st = 0; st < c->t->stages; st++)
+    if (c->t->stage_rank[st] == rank)
+      sum += stage_params_per_rank (c->s, c->sl, st);
+  return sum;
+}
+
+static void
+put_gather (Compile *c, double params)
+{
+  const Spec *s = c->s;
+  double bytes = params * s->software.dp_gather_bytes;
+  double t = coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.dp, bytes, NULL);
+  program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (t)),
+              OP_TAG (TAG_PARAM_GATHER, 0, 0));
+}
+
+static void
+put_begin (Row *w)
+{
+  Compile *c = w->c;
+  const SoftwareProfile *sw = &c->s->software;
+  if (sw->data_step_us > 0) {
+    program_op (c->b, STREAM_COMPUTE, OP_COMPUTE,
+                program_cost (c->b, PART_DATA, compile_ticks (sw->data_step_us * 1e-6)),
+                OP_TAG (TAG_DATA, 0, 0));
+  }
+  if (gathers_params (c) && sw->dp_overlap_param) { /* parameters updated by the step before */
+    double params = rank_params (c, w->rank);
+    guint parts = sw->dp_bucket_bytes > 0
+                      ? (guint)CLAMP (params * sw->dp_gather_bytes / sw->dp_bucket_bytes, 1, 64)
+                      : 1;
+    for (guint i = 0; i < parts; i++)
+      put_gather (c, params / parts);
+    program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_PARAM_GATHER, 0, 0));
+    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, 1);
+  }
+}
+
+static double
+optimizer_s (const Compile *c, double params)
+{
+  const Spec *s = c->s;
+  double shard = s->parallel.zero_stage >= 1 ? (double)c->p.groups.dp.ranks : 1.0;
+  double update = gpu_memory_s (s->gpu, MEMK_OPTIMIZER,
+                                params / shard * s->software.optimizer_traffic_bytes);
+  /* norm and scaling read the gradients once more */
+  return update + gpu_memory_s (s->gpu, MEMK_STREAM, params / shard * s->software.grad_bytes);
+}
+
+static void
+put_end (Row *w)
+{
+  Compile *c = w->c;
+  const Spec *s = c->s;
+  const SoftwareProfile *sw = &s->software;
+  double params = rank_params (c, w->rank);
+  gboolean embed = s->model.tied_embeddings && c->t->ranks > 1 &&
+                   (w->rank == c->t->stage_rank[0] ||
+                    w->rank == c->t->stage_rank[c->t->stages - 1]) &&
+                   c->t->stage_rank[0] != c->t->stage_rank[c->t->stages - 1];
+  if (has_dp (c) && !c->split)
+    put_reduce (c, params);
+  if (embed) {
+    CollGroup two = { 2, 1, 2, c->p.groups.pp_members };
+    if (c->p.groups.pp_same_node)
+      two = (CollGroup){ 2, 2, 1, 1 };
+    double bytes = (double)c->p.vocab_padded / (double)s->parallel.tp * (double)s->model.hidden *
+                   sw->dp_reduce_bytes;
+    double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &two, bytes, NULL);
+    program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (t)),
+                OP_TAG (TAG_EMBED_GRAD, 0, 0));
+    program_group (c->b, STREAM_DP, SLOT_EMBED);
+    program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
+  }
+  /* gradient norm over all ranks: everybody waits for the last */
+  CollGroup all = { (int)s->cluster.gpus, (int)MIN (s->cluster.gpus_per_node, s->cluster.gpus),
+                    (int)MAX (1, s->cluster.gpus / s->cluster.gpus_per_node), 1 };
+  double norm = all.ranks > 1 ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &all, 8.0, NULL) : 0;
+  program_op (c->b, STREAM_COMPUTE, OP_COLL, program_cost (c->b, PART_OPTIMIZER, compile_ticks (norm)),
+              OP_TAG (TAG_GRAD_NORM, 0, 0));
+  program_group (c->b, STREAM_COMPUTE, SLOT_STEP);
+  program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
+  SimTime parts[PART_COUNT] = { 0 };
+  parts[PART_OPTIMIZER] =
+      compile_ticks (optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
+  parts[PART_HOST] = compile_ticks (sw->host_step_us * 1e-6);
+  program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, program_cost_parts (c->b, parts),
+              OP_TAG (TAG_OPTIMIZER, 0, 0));
+  if (gathers_params (c) && !sw->dp_overlap_param) {
+    guint32 updated = program_count (c->b, STREAM_COMPUTE);
+    put_gather (c, params);
+    program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, updated);
+    program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_PARAM_GATHER, 0, 0));
+    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
+  }
+}
+
+static ProgramSet *
+link_ranks (Compile *c)
+{
+  guint n = c->t->ranks;
+  guint first = c->t->stage_rank[0], last = c->t->stage_rank[c->t->stages - 1];
+  gboolean embed = c->s->model.tied_embeddings && n > 1 && first != last;
+  ProgramSet *set = program_builder_finish (c->b, n, N_PEERS, N_SLOTS, embed ? 2 : 1);
+  guint32 weight = (guint32)(c->s->cluster.gpus / n);
+  set->group_size[0] = n;
+  for (guint r = 0; r < n; r++) {
+    set->peers[r * N_PEERS + PEER_NEXT] = (r + 1) % n;
+    set->peers[r * N_PEERS + PEER_PREV] = (r + n - 1) % n;
+    set->groups[r * N_SLOTS + SLOT_STEP] = 0;
+    set->rank_weight[r] = weight;
+  }
+  if (embed) {
+    set->group_size[1] = 2;
+    set->groups[first * N_SLOTS + SLOT_EMBED] = 1;
+    set->groups[last * N_SLOTS + SLOT_EMBED] = 1;
+  }
+  return set;
+}
+
+ProgramSet *
+compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const StageTimes *times,
+              GError **error)
+{
+  Compile c = { .s = s, .t = t, .sl = sl, .times = times };
+  (void)error;
+  pricing_init (&c.p, s);
+  c.b = program_builder_new (STREAM_COUNT, stream_names);
+  c.split = has_dp (&c) && s->software.dp_overlap_grad && times == NULL;
+  c.rendezvous = !s->software.pp_overlap && s->parallel.vpp == 1;
+  compile_costs (&c);
+  find_last_backward (&c);
+  count_positions (&c);
+  for (guint r = 0; r < t->ranks; r++) {
+    Row w = { .c = &c, .rank = r };
+    program_begin (c.b);
+    put_begin (&w);
+    g_assert (program_count (c.b, STREAM_COMPUTE) == begin_ops (&c));
+    for (guint32 i = t->first[r]; i < t->first[r + 1]; i++)
+      put_action (&w, &t->actions[i], i);
+    put_end (&w);
+  }
+  ProgramSet *set = link_ranks (&c);
+  compile_costs_clear (&c);
+  program_builder_free (c.b);
+  g_free (c.act_count);
+  g_free (c.grad_count);
+  g_free (c.pos_f);
+  g_free (c.pos_b);
+  g_free (c.last_back);
+  return set;
+}

@@ -1,0 +1,190 @@
+/* Prices of the stages' passes for compile.c. */
+#include "compile_int.h"
+
+#include <string.h>
+
+SimTime
+compile_ticks (double seconds)
+{
+  SimTime t = 0;
+  gboolean ok = sim_time_from_s (seconds, SIM_TICKS_PS, &t);
+  g_assert (ok);
+  return t;
+}
+
+static guint
+layer_kind (const ModelSpec *m, gint64 layer)
+{
+  guint k = model_layer_is_moe (m, layer) ? 1 : 0;
+  if (m->sliding_window > 0 && m->sliding_period > 1 && (layer + 1) % m->sliding_period == 0)
+    k += 2;
+  return k;
+}
+
+static const PassCost *
+layer_cost_of (Compile *c, gint64 layer, LayerPass pass)
+{
+  guint k = layer_kind (&c->s->model, layer);
+  if (!c->have[k][pass]) {
+    layer_pass_cost (&c->p, layer, pass, &c->layer[k][pass]);
+    c->have[k][pass] = TRUE;
+  }
+  return &c->layer[k][pass];
+}
+
+/* Host time that cannot run ahead (the host waits for each transfer) shows as idle GPU time. */
+static void
+add_host_gap (Compile *c, PassCost *cost)
+{
+  SimTime gap = compile_ticks (c->s->software.host_chunk_us * 1e-6);
+  cost->part[PART_HOST] += gap;
+  cost->total += gap;
+}
+
+static void
+measured_pass (Compile *c, LayerPass pass, PassCost *out)
+{
+  const StageTimes *st = c->times;
+  double t = pass == LP_FORWARD      ? st->forward_s
+             : pass == LP_INPUT_GRAD ? st->input_grad_s
+             : pass == LP_WEIGHT_GRAD
+                 ? st->weight_grad_s
+                 : st->input_grad_s + st->weight_grad_s;
+  memset (out, 0, sizeof *out);
+  out->part[PART_COMPUTE] = out->total = compile_ticks (t / (double)c->s->parallel.vpp);
+}
+
+static void
+stage_pass (Compile *c, guint stage, LayerPass pass)
+{
+  PassCost *out = &c->stage[stage].pass[pass], more;
+  if (c->times != NULL) {
+    measured_pass (c, pass, out);
+    return;
+  }
+  memset (out, 0, sizeof *out);
+  for (gint64 i = 0; i < c->sl->n_layers[stage]; i++)
+    pass_cost_add (out, layer_cost_of (c, c->sl->first_layer[stage] + i, pass));
+  if (stage == 0) {
+    embedding_pass_cost (&c->p, pass, &more);
+    pass_cost_add (out, &more);
+  }
+  if (stage + 1 == c->sl->n_stages) {
+    head_pass_cost (&c->p, pass, &more);
+    pass_cost_add (out, &more);
+  }
+  add_host_gap (c, out);
+  if (pass != LP_WEIGHT_GRAD)
+    out->host += compile_ticks (c->s->software.host_microbatch_us * 1e-6);
+}
+
+static double
+layer_params (const Compile *c, gint64 layer)
+{
+  StageLayers one = { .n_stages = 3, .first_layer = (gint64[]){ 0, layer, 0 },
+                      .n_layers = (gint64[]){ 0, 1, 0 } };
+  return stage_params_per_rank (c->s, &one, 1);
+}
+
+/* The last backward of a stage in pieces: head, layers last to first, embedding; one cost each. */
+static void
+stage_pieces (Compile *c, guint stage, LayerPass pass)
+{
+  StageCost *sc = &c->stage[stage];
+  guint32 *costs = g_new (guint32, c->sl->n_layers[stage] + 2);
+  double *params = g_new0 (double, c->sl->n_layers[stage] + 2);
+  double table = (double)c->p.vocab_padded * (double)c->s->model.hidden /
+                 (double)c->s->parallel.tp;
+  PassCost more;
+  guint n = 0;
+  if (stage + 1 == c->sl->n_stages) {
+    head_pass_cost (&c->p, pass, &more);
+    params[n] = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : table;
+    costs[n++] = program_cost_parts (c->b, more.part);
+  }
+  for (gint64 i = c->sl->n_layers[stage]; i-- > 0;) {
+    gint64 layer = c->sl->first_layer[stage] + i;
+    PassCost lc = *layer_cost_of (c, layer, pass);
+    if (n == 0)
+      add_host_gap (c, &lc);
+    params[n] = layer_params (c, layer);
+    costs[n++] = program_cost_parts (c->b, lc.part);
+  }
+  if (stage == 0) {
+    embedding_pass_cost (&c->p, pass, &more);
+    params[n] = table + (double)(c->s->model.max_positions * c->s->model.hidden);
+    costs[n++] = program_cost_parts (c->b, more.part);
+  }
+  sc->n_pieces = n;
+  if (pass == LP_BACKWARD)
+    sc->piece_cost = costs;
+  else
+    sc->piece_cost_w = costs;
+  g_free (sc->piece_params);
+  sc->piece_params = params;
+}
+
+static void
+transfer_cost (Compile *c)
+{
+  const Spec *s = c->s;
+  const SoftwareProfile *sw = &s->software;
+  double bytes = (double)c->p.tokens * (double)s->model.hidden * sw->pp_elem_bytes;
+  gboolean divided = s->parallel.sequence_parallel || sw->pp_scatter_gather;
+  double t;
+  if (divided)
+    bytes /= (double)s->parallel.tp;
+  if (c->times != NULL && c->times->p2p_s >= 0)
+    t = c->times->p2p_s;
+  else
+    t = p2p_time_s (s->fabric, c->p.groups.pp_same_node, c->p.groups.pp_sharers, bytes);
+  if (c->times == NULL && !s->parallel.sequence_parallel && sw->pp_scatter_gather)
+    t += coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.tp,
+                      bytes * (double)s->parallel.tp, NULL);
+  c->send_cost = program_cost (c->b, PART_PP_COMM, compile_ticks (t));
+}
+
+void
+compile_costs (Compile *c)
+{
+  gboolean kinds[4] = { FALSE };
+  for (guint i = 0; i < c->t->first[c->t->ranks]; i++)
+    kinds[c->t->actions[i].kind] = TRUE;
+  static const LayerPass pass_of[4] = { LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD };
+  c->stage = g_new0 (StageCost, c->sl->n_stages);
+  c->zero_cost = program_cost (c->b, PART_OTHER, 0);
+  for (guint s = 0; s < c->sl->n_stages; s++) {
+    for (guint k = 0; k < 4; k++) {
+      if (!kinds[k])
+        continue;
+      LayerPass pass = pass_of[k];
+      gboolean same = s >= 2 && s + 1 < c->sl->n_stages &&
+                      c->sl->n_layers[s] == c->sl->n_layers[s - 1] && c->s->model.num_experts == 0 &&
+                      c->s->model.sliding_period <= 1;
+      if (same) { /* a middle stage like the one before */
+        c->stage[s].pass[pass] = c->stage[s - 1].pass[pass];
+        c->stage[s].cost[pass] = c->stage[s - 1].cost[pass];
+      } else {
+        stage_pass (c, s, pass);
+        c->stage[s].cost[pass] = program_cost_parts (c->b, c->stage[s].pass[pass].part);
+      }
+      const PassCost *pc = &c->stage[s].pass[pass];
+      if (pc->host > pc->total)
+        c->host_bound = TRUE;
+      if (c->split && (pass == LP_BACKWARD || pass == LP_WEIGHT_GRAD))
+        stage_pieces (c, s, pass);
+    }
+  }
+  transfer_cost (c);
+}
+
+void
+compile_costs_clear (Compile *c)
+{
+  for (guint s = 0; c->stage != NULL && s < c->sl->n_stages; s++) {
+    g_free (c->stage[s].piece_cost);
+    g_free (c->stage[s].piece_cost_w);
+    g_free (c->stage[s].piece_params);
+  }
+  g_clear_pointer (&c->stage, g_free);
+}

@@ -1,0 +1,59 @@
+/* exec: runs programs.
+ *
+ * Two executors with one result. exec_run_events drives the event engine: one event per operation, for
+ * everything (jitter, contention, failures, traces of unfolded runs). exec_run_fast evaluates the same
+ * programs as a max-plus recurrence in dependency order, without a queue, and is exact where nothing is
+ * contended or random:
+ *   end(op) = max (end (previous op of the stream), end of every operation waited for) + duration,
+ * a rendezvous starting at the latest arrival of its members. A test holds the two equal to the tick.
+ *
+ * Timeline: ends[] holds the completion of every operation of every rank, at
+ * rank_base[rank] + index of the operation in its program; starts follow by the duration.
+ * Errors: PROGRAM_ERROR_DEADLOCK names the first blocked operation; the engine's own limits pass through.
+ */
+#ifndef CLUSTERSIM_EXEC_H
+#define CLUSTERSIM_EXEC_H
+
+#include "engine.h"
+#include "program.h"
+#include "trace.h"
+
+typedef struct {
+  SimTime end;        /* of the last operation of any rank */
+  guint last_rank;    /* the last to finish (lowest number among equals) */
+  guint64 operations;
+  guint64 fingerprint; /* of the timeline (fast) or of the events (events) */
+  SimTime *rank_end;  /* n_ranks */
+  SimTime *ends;      /* completion per operation, or NULL when not recorded */
+  gsize *rank_base;   /* n_ranks: offset of each rank in ends, or NULL */
+} ExecResult;
+
+void exec_result_clear (ExecResult *res);
+
+typedef struct {
+  gboolean record;          /* keep ends[] (8 bytes per operation) */
+  const double *rank_scale; /* per rank: factor on the compute operations, or NULL */
+  double jitter;            /* relative spread (lognormal sigma) of each compute operation; 0 none */
+} ExecOptions;
+
+gboolean exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error);
+gboolean exec_run_events (const ProgramSet *set, SimEngine *engine, const ExecOptions *opt,
+                          ExecResult *res, GError **error);
+
+/* Writes the timeline of a recorded run, one track per stream; ranks [first, last]. */
+void exec_trace (const ProgramSet *set, const ExecResult *res, SimTrace *trace, guint first,
+                 guint last);
+
+/* Completion time of operation i (0-based) of a stream of a rank in a recorded run. */
+static inline SimTime
+exec_op_end (const ProgramSet *set, const ExecResult *res, guint rank, guint stream, guint i)
+{
+  guint p = set->rank_program[rank];
+  return res->ends[res->rank_base[rank] + set->first_op[p * set->n_streams + stream] -
+                   set->first_op[p * set->n_streams] + i];
+}
+
+/* Newly allocated name of an operation: "F 3.12" (stage 3, micro-batch 12). */
+char *op_tag_name (guint32 tag);
+
+#endif

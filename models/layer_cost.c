@@ -1,0 +1,191 @@
+#include "layer_cost.h"
+
+#include <string.h>
+
+#include "exec.h"
+#include "layer_emit.h"
+
+static const char *const layer_stream_names[] = { "compute", "comm", NULL };
+
+void
+pricing_init (Pricing *p, const Spec *s)
+{
+  memset (p, 0, sizeof *p);
+  p->s = s;
+  rank_groups (s, &p->groups);
+  p->tokens = s->train.micro_batch_sequences * s->train.sequence_tokens / s->parallel.cp;
+  p->tokens_sp = s->parallel.sequence_parallel ? p->tokens / s->parallel.tp : p->tokens;
+  p->vocab_padded = spec_padded_vocab (s);
+  p->act_bytes = s->train.precision == DT_FP32 || s->train.precision == DT_TF32 ? 4.0 : 2.0;
+  p->gemm_dtype = s->train.precision;
+}
+
+static SimTime
+ticks (double s)
+{
+  SimTime t = 0;
+  gboolean ok = sim_time_from_s (s, SIM_TICKS_PS, &t);
+  g_assert (ok);
+  return t;
+}
+
+/* ---- emitting: two streams, joins where one needs the other ---- */
+
+static void
+record (Emit *e, const char *name, const char *kind, double time_s, double flops, double bytes,
+        gboolean comm)
+{
+  if (e->rows == NULL)
+    return;
+  KernelRow row = { name, kind, time_s, flops, bytes, comm };
+  g_array_append_val (e->rows, row);
+}
+
+static void
+put_compute (Emit *e, double time_s)
+{
+  time_s *= e->p->s->software.compute_scale;
+  time_s += (e->p->s->software.tp_overlap_slowdown - 1.0) * MIN (time_s, e->beside_s);
+  e->beside_s = 0;
+  guint32 cost = program_cost (e->b, PART_COMPUTE, ticks (time_s));
+  program_op (e->b, EMIT_COMPUTE, OP_COMPUTE, cost, OP_TAG (TAG_KERNEL, 0, 0));
+  program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_COMM, e->join);
+  e->join = 0;
+}
+
+void
+emit_gemm (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 k, gint64 batch)
+{
+  const Spec *s = e->p->s;
+  if (m <= 0 || n <= 0 || k <= 0 || batch <= 0)
+    return;
+  GemmShape shape = { .m = m, .n = n, .k = k, .batch = batch, .dtype = e->p->gemm_dtype,
+                      .role = role,
+                      .accumulate = role == GEMM_WGRAD && s->software.grad_accum_fusion };
+  double t = gpu_gemm_s (s->gpu, &shape, s->software.gemm_duty);
+  record (e, name, "gemm", t, 2.0 * (double)m * (double)n * (double)k * (double)batch, 0, FALSE);
+  put_compute (e, t);
+  e->kernels++;
+}
+
+void
+emit_memory (Emit *e, const char *name, MemKernel kind, double bytes)
+{
+  if (bytes <= 0)
+    return;
+  double t = gpu_memory_s (e->p->s->gpu, kind, bytes);
+  record (e, name, "memory", t, 0, bytes, FALSE);
+  put_compute (e, t);
+  e->kernels++;
+}
+
+void
+emit_attention (Emit *e, const char *name, const AttnShape *shape)
+{
+  const Spec *s = e->p->s;
+  double t = gpu_attention_s (s->gpu, s->software.attention, shape, s->software.gemm_duty);
+  record (e, name, "attention", t, 0, 0, FALSE);
+  put_compute (e, t);
+  e->kernels += shape->pass == PASS_FORWARD ? 1 : 3;
+}
+
+guint32
+emit_comm_s (Emit *e, const char *name, Part part, double time_s, double bytes, gboolean beside)
+{
+  if (time_s <= 0)
+    return 0;
+  record (e, name, "collective", time_s, 0, bytes, TRUE);
+  guint32 cost = program_cost (e->b, part, ticks (time_s));
+  program_op (e->b, EMIT_COMM, OP_COLL, cost, OP_TAG (TAG_KERNEL, 0, 1));
+  program_wait (e->b, EMIT_COMM, PEER_SELF, EMIT_COMPUTE, program_count (e->b, EMIT_COMPUTE));
+  guint32 count = program_count (e->b, EMIT_COMM);
+  e->calls++;
+  if (!beside)
+    e->join = count;
+  return count;
+}
+
+guint32
+emit_tp_comm (Emit *e, const char *name, CollOp op, double bytes, gboolean beside)
+{
+  const Spec *s = e->p->s;
+  if (s->parallel.tp <= 1)
+    return 0;
+  return emit_comm_s (e, name, PART_TP_COMM,
+                      coll_time_s (s->fabric, op, &e->p->groups.tp, bytes, NULL), bytes, beside);
+}
+
+/* ---- running a pass ---- */
+
+static void
+finish_pass (Emit *e, PassCost *out)
+{
+  const SoftwareProfile *sw = &e->p->s->software;
+  memset (out, 0, sizeof *out);
+  out->kernels = e->kernels + e->calls;
+  double host_us = (sw->cuda_graph ? 0.0 : sw->host_kernel_us) * (double)e->kernels +
+                   sw->host_comm_us * (double)e->calls + e->host_us;
+  out->host = ticks (host_us * 1e-6);
+  if (program_count (e->b, EMIT_COMPUTE) == 0 && program_count (e->b, EMIT_COMM) == 0)
+    return;
+  /* a last, empty operation joins the two streams */
+  guint32 zero = program_cost (e->b, PART_COMPUTE, 0);
+  program_op (e->b, EMIT_COMPUTE, OP_MARK, zero, 0);
+  program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_COMM, program_count (e->b, EMIT_COMM));
+  g_autoptr (ProgramSet) set = program_builder_finish (e->b, 1, 0, 0, 0);
+  ExecResult res;
+  gboolean ok = exec_run_fast (set, &res, NULL);
+  g_assert (ok);
+  Breakdown bd;
+  breakdown_compute (set, &res, 0, EMIT_COMPUTE, &bd);
+  memcpy (out->part, bd.part, sizeof bd.part);
+  out->total = bd.total;
+  exec_result_clear (&res);
+}
+
+typedef void (*EmitFn) (Emit *e, gint64 layer, LayerPass pass);
+
+static void
+run_pass (const Pricing *p, gint64 layer, LayerPass pass, EmitFn fn, GArray *rows, PassCost *out)
+{
+  g_autoptr (ProgramBuilder) b = program_builder_new (2, layer_stream_names);
+  Emit e = { .p = p, .b = b, .rows = rows };
+  program_begin (b);
+  fn (&e, layer, pass);
+  finish_pass (&e, out);
+}
+
+void
+layer_pass_cost (const Pricing *p, gint64 layer, LayerPass pass, PassCost *out)
+{
+  run_pass (p, layer, pass, emit_layer, NULL, out);
+}
+
+void
+layer_pass_kernels (const Pricing *p, gint64 layer, LayerPass pass, GArray *rows)
+{
+  PassCost unused;
+  run_pass (p, layer, pass, emit_layer, rows, &unused);
+}
+
+void
+embedding_pass_cost (const Pricing *p, LayerPass pass, PassCost *out)
+{
+  run_pass (p, 0, pass, emit_embedding, NULL, out);
+}
+
+void
+head_pass_cost (const Pricing *p, LayerPass pass, PassCost *out)
+{
+  run_pass (p, 0, pass, emit_head, NULL, out);
+}
+
+void
+pass_cost_add (PassCost *sum, const PassCost *more)
+{
+  for (guint i = 0; i < PART_COUNT; i++)
+    sum->part[i] += more->part[i];
+  sum->total += more->total;
+  sum->host += more->host;
+  sum->kernels += more->kernels;
+}

@@ -1,0 +1,398 @@
+/* The kernels of a dense transformer layer, forward and backward, in the order a framework issues them.
+ * Bytes per element: activations act_bytes (2 in 16-bit training), dropout masks 1, fp32 4. */
+#include "layer_emit.h"
+
+typedef struct {
+  gint64 T, Tsp, h;  /* tokens in tp regions and in sequence-parallel regions; hidden */
+  gint64 q, kv, qkv; /* columns per tp rank */
+  gint64 ffn, up;    /* ffn per tp rank, columns of the first MLP matrix (2 ffn when gated) */
+  double a;          /* bytes of an activation element */
+} Dims;
+
+static void
+dims (const Pricing *p, Dims *d)
+{
+  const ModelSpec *m = &p->s->model;
+  gint64 tp = p->s->parallel.tp;
+  d->T = p->tokens;
+  d->Tsp = p->tokens_sp;
+  d->h = m->hidden;
+  d->q = m->heads * m->head_dim / tp;
+  d->kv = MAX (m->kv_heads / tp, 1) * m->head_dim;
+  d->qkv = d->q + 2 * d->kv;
+  d->ffn = m->ffn_hidden / tp;
+  d->up = m->gated_mlp ? 2 * d->ffn : d->ffn;
+  d->a = p->act_bytes;
+}
+
+static double
+tp_bytes (const Pricing *p)
+{
+  return (double)p->tokens * (double)p->s->model.hidden * p->act_bytes;
+}
+
+static gboolean
+is_sp (const Emit *e)
+{
+  return e->p->s->parallel.sequence_parallel && e->p->s->parallel.tp > 1;
+}
+
+/* A collective cut into tp pieces beside the kernel that follows: the first piece is exposed, the rest
+ * runs beside it (Wang et al. 2023, decomposed collectives). Returns the count to join afterwards. */
+static guint32
+pipelined_comm (Emit *e, const char *name, CollOp op)
+{
+  const Spec *s = e->p->s;
+  double t = coll_time_s (s->fabric, op, &e->p->groups.tp, tp_bytes (e->p), NULL);
+  double piece = t / (double)s->parallel.tp;
+  emit_comm_s (e, name, PART_TP_COMM, piece, tp_bytes (e->p), FALSE);
+  e->beside_s = t - piece;
+  /* the rest starts with the kernel: it needs only what the first piece needed */
+  return emit_comm_s (e, name, PART_TP_COMM, t - piece, tp_bytes (e->p), TRUE);
+}
+
+/* Column-parallel linear forward: gather the sequence first when it is divided. */
+static void
+column_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
+{
+  guint32 later = 0;
+  if (is_sp (e)) {
+    if (e->p->s->software.tp_overlap == TPOV_PIPELINED)
+      later = pipelined_comm (e, "tp all-gather", COLL_ALL_GATHER);
+    else
+      emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
+  }
+  emit_gemm (e, name, GEMM_FORWARD, tokens, n, k, 1);
+  e->join = MAX (e->join, later);
+}
+
+/* Row-parallel linear forward: reduce (scatter) the partial sums. */
+static void
+row_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
+{
+  guint32 later = 0;
+  gboolean pipelined = is_sp (e) && e->p->s->software.tp_overlap == TPOV_PIPELINED;
+  if (pipelined)
+    later = pipelined_comm (e, "tp reduce-scatter", COLL_REDUCE_SCATTER);
+  emit_gemm (e, name, GEMM_FORWARD, tokens, n, k, 1);
+  e->join = MAX (e->join, later);
+  if (!pipelined)
+    emit_tp_comm (e, is_sp (e) ? "tp reduce-scatter" : "tp all-reduce",
+                  is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, tp_bytes (e->p), FALSE);
+}
+
+static void
+wgrad (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
+{
+  emit_gemm (e, name, GEMM_WGRAD, n, k, tokens, 1);
+  if (!e->p->s->software.grad_accum_fusion) /* gradient is added to the fp32 main gradient apart */
+    emit_memory (e, "grad add", MEMK_STREAM,
+                 (double)n * (double)k * (e->p->act_bytes + 2.0 * e->p->s->software.grad_bytes));
+}
+
+static double
+tp_time (const Emit *e, CollOp op)
+{
+  const Spec *s = e->p->s;
+  return s->parallel.tp > 1 ? coll_time_s (s->fabric, op, &e->p->groups.tp, tp_bytes (e->p), NULL) : 0;
+}
+
+/* Column-parallel backward: input gradients are reduced over tp; beside the weight-gradient GEMM where
+ * the framework does that. With sequence parallelism the input is gathered again, beside dgrad. */
+static void
+column_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint64 n, gint64 k)
+{
+  gboolean overlap = e->p->s->software.tp_overlap != TPOV_NONE;
+  gboolean both = pass == LP_BACKWARD;
+  CollOp red = is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
+  guint32 gathered = 0, reduced = 0;
+  if (pass != LP_WEIGHT_GRAD) {
+    if (is_sp (e) && both) {
+      gathered = emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), overlap);
+      e->beside_s = overlap ? tp_time (e, COLL_ALL_GATHER) : 0;
+    }
+    emit_gemm (e, name, GEMM_DGRAD, tokens, k, n, 1);
+    if (overlap)
+      e->join = MAX (e->join, gathered);
+    reduced = emit_tp_comm (e, is_sp (e) ? "tp reduce-scatter" : "tp all-reduce", red,
+                            tp_bytes (e->p), overlap && both);
+  } else if (is_sp (e)) {
+    emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
+  }
+  if (pass != LP_INPUT_GRAD) {
+    e->beside_s = overlap && both ? tp_time (e, red) : 0;
+    wgrad (e, name, tokens, n, k);
+  }
+  if (overlap && both)
+    e->join = MAX (e->join, reduced);
+}
+
+/* Row-parallel backward: with sequence parallelism the output gradient is gathered first. */
+static void
+row_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint64 n, gint64 k)
+{
+  guint32 later = 0;
+  if (is_sp (e) && pass != LP_WEIGHT_GRAD) {
+    if (e->p->s->software.tp_overlap == TPOV_PIPELINED)
+      later = pipelined_comm (e, "tp all-gather", COLL_ALL_GATHER);
+    else
+      emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
+  }
+  if (pass != LP_WEIGHT_GRAD)
+    emit_gemm (e, name, GEMM_DGRAD, tokens, k, n, 1);
+  e->join = MAX (e->join, later);
+  if (pass != LP_INPUT_GRAD)
+    wgrad (e, name, tokens, n, k);
+}
+
+/* ---- memory-bound pieces ---- */
+
+static void
+norm_forward (Emit *e, const Dims *d, gint64 tokens, gint64 width)
+{
+  double bytes = 2.0 * d->a * (double)tokens * (double)width;
+  emit_memory (e, "norm", MEMK_NORM_FWD, bytes);
+  if (!e->p->s->software.fused_norm) /* separate passes: mean, variance, scale */
+    emit_memory (e, "norm passes", MEMK_ELEMENTWISE, bytes);
+}
+
+static void
+norm_backward (Emit *e, const Dims *d, gint64 tokens, gint64 width)
+{
+  double bytes = 3.0 * d->a * (double)tokens * (double)width;
+  emit_memory (e, "norm backward", MEMK_NORM_BWD, bytes);
+  if (!e->p->s->software.fused_norm)
+    emit_memory (e, "norm backward passes", MEMK_ELEMENTWISE, bytes);
+}
+
+/* bias + dropout + residual add after a row-parallel linear. */
+static void
+residual_forward (Emit *e, const Dims *d)
+{
+  const SoftwareProfile *sw = &e->p->s->software;
+  double n = (double)d->Tsp * (double)d->h;
+  if (sw->fused_bias_dropout_add || !sw->dropout) {
+    emit_memory (e, "residual add", MEMK_ELEMENTWISE, n * (3.0 * d->a + (sw->dropout ? 1.0 : 0.0)));
+    return;
+  }
+  emit_memory (e, "bias add", MEMK_ELEMENTWISE, n * 2.0 * d->a);
+  emit_memory (e, "dropout", MEMK_ELEMENTWISE, n * (2.0 * d->a + 1.0));
+  emit_memory (e, "residual add", MEMK_ELEMENTWISE, n * 3.0 * d->a);
+}
+
+static void
+residual_backward (Emit *e, const Dims *d, gboolean bias)
+{
+  const SoftwareProfile *sw = &e->p->s->software;
+  double n = (double)d->Tsp * (double)d->h;
+  if (sw->dropout)
+    emit_memory (e, "dropout backward", MEMK_ELEMENTWISE, n * (2.0 * d->a + 1.0));
+  if (bias)
+    emit_memory (e, "bias grad", MEMK_ELEMENTWISE, n * d->a);
+  /* the residual branch's gradient is added to the norm's */
+  emit_memory (e, "residual grad add", MEMK_ELEMENTWISE, n * 3.0 * d->a);
+}
+
+static void
+activation (Emit *e, const Dims *d, gboolean forward)
+{
+  const SoftwareProfile *sw = &e->p->s->software;
+  double n = (double)d->T * (double)d->ffn * d->a;
+  gboolean gated = e->p->s->model.gated_mlp;
+  gboolean fused = gated ? sw->fused_swiglu : sw->fused_bias_gelu;
+  double passes = gated ? (forward ? 3.0 : 5.0) : (forward ? 2.0 : 3.0);
+  emit_memory (e, gated ? "gated activation" : "activation", MEMK_ELEMENTWISE, passes * n);
+  if (!fused) /* bias add, activation and product are kernels of their own */
+    emit_memory (e, "activation pieces", MEMK_ELEMENTWISE, (gated ? passes : 2.0) * n);
+}
+
+static void
+rope (Emit *e, const Dims *d, gboolean forward)
+{
+  const Spec *s = e->p->s;
+  if (s->model.pos != POS_ROTARY)
+    return;
+  double bytes = 2.0 * d->a * (double)d->T * (double)(d->q + d->kv);
+  emit_memory (e, forward ? "rope" : "rope backward", MEMK_ELEMENTWISE,
+               s->software.fused_rope ? bytes : 3.5 * bytes);
+}
+
+/* ---- the layer ---- */
+
+static void
+attention_forward (Emit *e, const Dims *d, gint64 layer)
+{
+  const ModelSpec *m = &e->p->s->model;
+  column_forward (e, "qkv", d->T, d->qkv, d->h);
+  if (m->qk_norm)
+    norm_forward (e, d, d->T, d->q + d->kv);
+  rope (e, d, TRUE);
+  emit_attention_core (e, layer, PASS_FORWARD);
+  row_forward (e, "attention out", d->T, d->h, d->q);
+}
+
+static void
+mlp_forward (Emit *e, const Dims *d)
+{
+  column_forward (e, "mlp up", d->T, d->up, d->h);
+  activation (e, d, TRUE);
+  row_forward (e, "mlp down", d->T, d->h, d->ffn);
+}
+
+static void
+layer_forward (Emit *e, const Dims *d, gint64 layer)
+{
+  const ModelSpec *m = &e->p->s->model;
+  norm_forward (e, d, d->Tsp, d->h);
+  attention_forward (e, d, layer);
+  if (!m->parallel_block) {
+    residual_forward (e, d);
+    norm_forward (e, d, d->Tsp, d->h);
+  }
+  for (gint64 i = 2; i < m->norms_per_layer; i++)
+    norm_forward (e, d, d->Tsp, d->h);
+  mlp_forward (e, d);
+  residual_forward (e, d);
+}
+
+static void
+mlp_backward (Emit *e, const Dims *d, LayerPass pass)
+{
+  const ModelSpec *m = &e->p->s->model;
+  row_backward (e, "mlp down", pass, d->T, d->h, d->ffn);
+  if (pass != LP_WEIGHT_GRAD) {
+    activation (e, d, FALSE);
+    if (m->mlp_bias)
+      emit_memory (e, "bias grad", MEMK_ELEMENTWISE, d->a * (double)d->T * (double)d->up);
+  }
+  column_backward (e, "mlp up", pass, d->T, d->up, d->h);
+}
+
+static void
+attention_backward (Emit *e, const Dims *d, gint64 layer, LayerPass pass)
+{
+  const ModelSpec *m = &e->p->s->model;
+  row_backward (e, "attention out", pass, d->T, d->h, d->q);
+  if (pass != LP_WEIGHT_GRAD) {
+    emit_attention_core (e, layer, PASS_BACKWARD);
+    rope (e, d, FALSE);
+    if (m->qk_norm)
+      norm_backward (e, d, d->T, d->q + d->kv);
+    if (m->qkv_bias)
+      emit_memory (e, "bias grad", MEMK_ELEMENTWISE, d->a * (double)d->T * (double)d->qkv);
+  }
+  column_backward (e, "qkv", pass, d->T, d->qkv, d->h);
+}
+
+static void
+layer_backward (Emit *e, const Dims *d, gint64 layer, LayerPass pass)
+{
+  const ModelSpec *m = &e->p->s->model;
+  gboolean inputs = pass != LP_WEIGHT_GRAD;
+  if (inputs)
+    residual_backward (e, d, m->mlp_bias);
+  mlp_backward (e, d, pass);
+  for (gint64 i = 2; inputs && i < m->norms_per_layer; i++)
+    norm_backward (e, d, d->Tsp, d->h);
+  if (inputs && !m->parallel_block) {
+    norm_backward (e, d, d->Tsp, d->h);
+    residual_backward (e, d, m->attn_out_bias);
+  }
+  attention_backward (e, d, layer, pass);
+  if (inputs)
+    norm_backward (e, d, d->Tsp, d->h);
+}
+
+void
+emit_layer (Emit *e, gint64 layer, LayerPass pass)
+{
+  const Spec *s = e->p->s;
+  Dims d;
+  dims (e->p, &d);
+  if (pass == LP_FORWARD) {
+    e->host_us += s->software.host_layer_fwd_us;
+    layer_forward (e, &d, layer);
+    return;
+  }
+  if (pass != LP_WEIGHT_GRAD) {
+    e->host_us += s->software.host_layer_bwd_us;
+    if (s->train.recompute == RECOMPUTE_FULL) {
+      e->host_us += s->software.host_layer_fwd_us;
+      layer_forward (e, &d, layer);
+    }
+  }
+  layer_backward (e, &d, layer, pass);
+}
+
+/* ---- first and last stage ---- */
+
+void
+emit_embedding (Emit *e, gint64 layer, LayerPass pass)
+{
+  const Spec *s = e->p->s;
+  const ModelSpec *m = &s->model;
+  Dims d;
+  dims (e->p, &d);
+  (void)layer;
+  double act = (double)d.T * (double)d.h * d.a;
+  double table = (double)e->p->vocab_padded / (double)s->parallel.tp * (double)d.h;
+  CollOp op = is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
+  if (pass == LP_FORWARD) {
+    emit_memory (e, "embedding", MEMK_EMBEDDING, 2.0 * act);
+    emit_tp_comm (e, "tp embedding", op, tp_bytes (e->p), FALSE);
+    if (m->max_positions > 0)
+      emit_memory (e, "position add", MEMK_ELEMENTWISE, 3.0 * act);
+    if (m->embedding_norm)
+      norm_forward (e, &d, d.Tsp, d.h);
+    if (s->software.dropout)
+      emit_memory (e, "dropout", MEMK_ELEMENTWISE, 2.5 * act);
+    return;
+  }
+  if (pass == LP_INPUT_GRAD)
+    return;
+  if (m->embedding_norm)
+    norm_backward (e, &d, d.Tsp, d.h);
+  if (is_sp (e))
+    emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
+  emit_memory (e, "embedding grad", MEMK_EMBEDDING, 3.0 * act);
+  /* a dense gradient table is zeroed, written and added to the main gradient */
+  emit_memory (e, "embedding grad table", MEMK_STREAM,
+               table * (2.0 * d.a + 2.0 * s->software.grad_bytes));
+}
+
+static void
+loss (Emit *e, const Dims *d, gboolean forward)
+{
+  const Spec *s = e->p->s;
+  double logits = (double)d->T * (double)e->p->vocab_padded / (double)s->parallel.tp;
+  emit_memory (e, forward ? "loss" : "loss backward", MEMK_XENT,
+               logits * s->software.xent_passes * (forward ? 0.7 : 0.3));
+  if (forward && s->parallel.tp > 1) { /* maximum, sum and target logit over the vocabulary shards */
+    double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &e->p->groups.tp, 4.0 * (double)d->T, NULL);
+    for (int i = 0; i < 3; i++)
+      emit_comm_s (e, "tp loss", PART_TP_COMM, t, 4.0 * (double)d->T, FALSE);
+  }
+}
+
+void
+emit_head (Emit *e, gint64 layer, LayerPass pass)
+{
+  const Spec *s = e->p->s;
+  const ModelSpec *m = &s->model;
+  Dims d;
+  dims (e->p, &d);
+  (void)layer;
+  gint64 vocab = e->p->vocab_padded / s->parallel.tp;
+  if (pass == LP_FORWARD) {
+    if (m->final_norm)
+      norm_forward (e, &d, d.Tsp, d.h);
+    column_forward (e, "logits", d.T, vocab, d.h);
+    loss (e, &d, TRUE);
+    return;
+  }
+  if (pass != LP_WEIGHT_GRAD)
+    loss (e, &d, FALSE);
+  column_backward (e, "logits", pass, d.T, vocab, d.h);
+  if (pass != LP_WEIGHT_GRAD && m->final_norm)
+    norm_backward (e, &d, d.Tsp, d.h);
+}

@@ -1,0 +1,242 @@
+#include "memory.h"
+
+#include <math.h>
+
+GQuark
+memory_error_quark (void)
+{
+  return g_quark_from_static_string ("clustersim-memory-error");
+}
+
+static gint64
+expert_tp (const ParallelSpec *p)
+{
+  return p->etp > 0 ? p->etp : MAX (p->tp, 1);
+}
+
+static void
+add (RankParams *sum, RankParams r)
+{
+  sum->dense += r.dense;
+  sum->experts += r.experts;
+}
+
+static gint64
+first_layer (const gint64 *layers_of_stage, guint stage)
+{
+  gint64 first = 0;
+
+  for (guint v = 0; v < stage; v++)
+    first += layers_of_stage[v];
+  return first;
+}
+
+RankParams
+memory_rank_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank)
+{
+  const ModelSpec *m = &s->model;
+  const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1),
+               etp = expert_tp (&s->parallel);
+  const gint64 vocab = spec_padded_vocab (s);
+  const gint64 width = m->embed_dim > 0 ? m->embed_dim : m->hidden;
+  const gboolean first = t->stage_rank[0] == rank, last = t->stage_rank[t->stages - 1] == rank;
+  RankParams sum = {0, 0};
+
+  for (guint v = 0; v < t->stages; v++) {
+    if (t->stage_rank[v] != rank)
+      continue;
+    const gint64 from = first_layer (layers_of_stage, v);
+    for (gint64 i = from; i < from + layers_of_stage[v]; i++)
+      add (&sum, model_rank_layer (m, i, tp, ep, etp));
+  }
+  if (first)
+    sum.dense += model_rank_embedding (m, vocab, tp);
+  if (last) {
+    sum.dense += model_rank_head (m, vocab, tp);
+    /* the head of a tied model, and the embedding that MTP modules read, are copies here */
+    if (!first && (m->tied_embeddings || m->mtp_layers > 0))
+      sum.dense += vocab / tp * width;
+    add (&sum, model_rank_mtp (m, tp, ep, etp));
+  }
+  return sum;
+}
+
+typedef struct {
+  double dense, experts; /* ranks that hold a share each */
+} Shards;
+
+static Shards
+zero_shards (const ParallelSpec *p)
+{
+  const double dp = (double)(MAX (p->dp, 1) * MAX (p->cp, 1));
+  const double ep = (double)(MAX (p->ep, 1) * expert_tp (p)), limit = (double)p->shard_size;
+  Shards n = {dp, MAX (1, dp * (double)MAX (p->tp, 1) / ep)};
+
+  if (p->shard_size > 0) {
+    n.dense = MIN (n.dense, limit);
+    n.experts = MIN (n.experts, limit);
+  }
+  return n;
+}
+
+static double
+share (RankParams p, Shards n, gboolean sharded)
+{
+  if (!sharded)
+    return (double)(p.dense + p.experts);
+  return (double)p.dense / n.dense + (double)p.experts / n.experts;
+}
+
+/* fp32 training has no 2-byte copy beside the parameter, and so no master among the states. */
+static void
+bytes_per_param (const Spec *s, double *param, double *state)
+{
+  const double wide = dtype_bytes (s->train.precision);
+
+  *param = s->software.param_bytes;
+  *state = s->software.optimizer_state_bytes;
+  if (wide >= 4 && *param < wide) {
+    *param = wide;
+    *state = MAX (0, *state - wide);
+  }
+}
+
+/* The layers, messages and copies that are there beside the states; see memory.h. */
+static double
+static_buffers (const Spec *s, const SchedTable *t, RankParams held, double layer_params)
+{
+  const SoftwareProfile *sw = &s->software;
+  const double bits = dtype_bytes (s->train.precision);
+  const double gather = sw->dp_gather_bytes > 0 ? sw->dp_gather_bytes : 2;
+  double b = 0;
+
+  if (t->ranks > 1)
+    b += 2 * model_hidden_bytes (s);
+  if (s->parallel.zero_stage >= 2)
+    b += MAX (sw->dp_bucket_bytes,
+              s->parallel.zero_stage >= 3 ? layer_params * sw->dp_reduce_bytes : 0);
+  if (s->parallel.zero_stage >= 3)
+    b += 2 * layer_params * gather; /* the layer at work and the one fetched ahead */
+  if (bits < 2) /* the quantised weight and its transpose, as Transformer Engine keeps them */
+    b += 2 * bits *
+         (s->parallel.zero_stage >= 3 ? layer_params : (double)(held.dense + held.experts));
+  return b;
+}
+
+typedef struct {
+  double *plain, *full;  /* weight of each stage in flight, without and with the logits */
+  double working, layer; /* largest working set and parameters of a layer of the rank */
+} ActTerms;
+
+static void
+act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank,
+           ActTerms *a)
+{
+  const ModelSpec *m = &s->model;
+  const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1),
+               etp = expert_tp (&s->parallel);
+  const Recompute r = s->train.recompute;
+  const double logits = model_logits_bytes (s);
+
+  a->working = a->layer = 0;
+  for (guint v = 0; v < t->stages; v++) {
+    a->plain[v] = a->full[v] = 0;
+    if (t->stage_rank[v] != rank)
+      continue;
+    const gint64 from = first_layer (layers_of_stage, v);
+    for (gint64 i = from; i < from + layers_of_stage[v]; i++) {
+      const RankParams p = model_rank_layer (m, i, tp, ep, etp);
+
+      a->plain[v] += model_activation_bytes_layer (s, i, r);
+      a->working = MAX (a->working, model_working_bytes_layer (s, i, r));
+      a->layer = MAX (a->layer, (double)(p.dense + p.experts));
+    }
+    if (v == 0)
+      a->plain[v] += model_activation_bytes_embedding (s);
+    a->full[v] = a->plain[v];
+    if (v == t->stages - 1) {
+      const double mtp = (double)m->mtp_layers;
+      /* a module: its layer, the two norms' inputs, their join, and a head of its own */
+      const double module =
+          model_activation_bytes_layer (s, m->num_layers - 1, r) + 4 * model_hidden_bytes (s);
+
+      a->plain[v] +=
+          s->software.head_recompute ? model_hidden_bytes (s) : model_activation_bytes_head (s);
+      a->plain[v] += mtp * module;
+      a->full[v] = a->plain[v] + (s->software.head_recompute ? 0 : (1 + mtp) * logits);
+    }
+  }
+}
+
+static StageMemory
+stage_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank,
+              ActTerms *a)
+{
+  const SoftwareProfile *sw = &s->software;
+  const RankParams held = memory_rank_params (s, t, layers_of_stage, rank);
+  const Shards n = zero_shards (&s->parallel);
+  const gint64 zero = s->parallel.zero_stage;
+  const gboolean last = t->stage_rank[t->stages - 1] == rank;
+  double param, state, activations, working;
+  StageMemory o;
+
+  bytes_per_param (s, &param, &state);
+  act_terms (s, t, layers_of_stage, rank, a);
+  /* Two moments compete: the loss, with the logits there, and the backward of the widest layer. */
+  const double at_layer = sched_peak_weighted (t, rank, a->plain);
+  const double head = last && sw->head_recompute ? model_logits_bytes (s) : 0;
+  const double at_loss = last ? sched_peak_weighted (t, rank, a->full) : 0;
+  activations = at_layer;
+  working = a->working;
+  if (at_loss + head > at_layer + working) {
+    activations = at_loss;
+    working = head;
+  }
+  o.weights_bytes = llround (param * share (held, n, zero >= 3));
+  o.gradients_bytes = llround (sw->grad_bytes * share (held, n, zero >= 2));
+  o.optimizer_bytes = llround (state * share (held, n, zero >= 1));
+  o.activations_bytes = llround (activations);
+  o.buffers_bytes = llround (working + static_buffers (s, t, held, a->layer));
+  o.framework_bytes = llround (sw->framework_bytes + sw->fragmentation * activations);
+  o.peak_bytes = o.weights_bytes + o.gradients_bytes + o.optimizer_bytes + o.activations_bytes +
+                 o.buffers_bytes + o.framework_bytes;
+  return o;
+}
+
+gboolean
+memory_estimate (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, MemReport *out,
+                 GError **error)
+{
+  const gint64 layers = first_layer (layers_of_stage, t->stages);
+  MemReport r = {TRUE, 0, 0, 0, t->ranks, NULL};
+
+  if (layers != s->model.num_layers) {
+    g_set_error (error, MEMORY_ERROR, 0,
+                 "the stages hold %" G_GINT64_FORMAT " layers, the model has %" G_GINT64_FORMAT,
+                 layers, s->model.num_layers);
+    return FALSE;
+  }
+  g_autofree double *plain = g_new0 (double, t->stages), *full = g_new0 (double, t->stages);
+  ActTerms a = {plain, full, 0, 0};
+  r.stages = g_new0 (StageMemory, t->ranks);
+  for (guint i = 0; i < t->ranks; i++) {
+    r.stages[i] = stage_memory (s, t, layers_of_stage, i, &a);
+    if (r.stages[i].peak_bytes > r.peak_bytes) {
+      r.peak_bytes = r.stages[i].peak_bytes;
+      r.worst_stage = (int)i;
+    }
+  }
+  if (s->gpu != NULL) {
+    r.capacity_bytes = gpu_capacity_bytes (s->gpu);
+    r.fits = r.peak_bytes <= r.capacity_bytes;
+  }
+  *out = r;
+  return TRUE;
+}
+
+void
+memory_clear (MemReport *r)
+{
+  g_clear_pointer (&r->stages, g_free);
+  r->n_stages = 0;
+}

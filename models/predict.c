@@ -1,0 +1,164 @@
+#include "predict.h"
+
+#include <string.h>
+
+#include "breakdown.h"
+#include "exec.h"
+
+struct PredictCache {
+  GHashTable *tables; /* "name/pp/vpp/m" → SchedTable*; only looked up, never walked */
+};
+
+PredictCache *
+predict_cache_new (void)
+{
+  PredictCache *c = g_new0 (PredictCache, 1);
+  c->tables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
+                                     (GDestroyNotify)sched_table_free);
+  return c;
+}
+
+void
+predict_cache_free (PredictCache *c)
+{
+  if (c == NULL)
+    return;
+  g_hash_table_unref (c->tables);
+  g_free (c);
+}
+
+void
+prediction_clear (Prediction *p)
+{
+  memory_clear (&p->memory);
+  g_clear_pointer (&p->stage_layers, g_free);
+}
+
+static const SchedTable *
+table_for (const Spec *s, PredictCache *cache, GError **error)
+{
+  const ParallelSpec *p = &s->parallel;
+  char key[160];
+  g_snprintf (key, sizeof key, "%s/%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT,
+              p->schedule, p->pp, p->vpp, spec_microbatches (s));
+  SchedTable *t = g_hash_table_lookup (cache->tables, key);
+  if (t != NULL)
+    return t;
+  t = sched_generate (p->schedule, (guint)p->pp, (guint)p->vpp, (guint)spec_microbatches (s), error);
+  if (t == NULL)
+    return NULL;
+  if (!sched_verify (t, error)) {
+    sched_table_free (t);
+    return NULL;
+  }
+  g_hash_table_insert (cache->tables, g_strdup (key), t);
+  return t;
+}
+
+void
+predict_flops (const Spec *s, gboolean causal, double *model, double *hardware)
+{
+  const ModelSpec *m = &s->model;
+  gint64 seq = s->train.sequence_tokens;
+  double per_gpu = (double)s->train.global_batch_sequences / (double)s->cluster.gpus;
+  double forward = model_flops_forward (m, seq, causal);
+  double head = 2.0 * (double)seq * (double)m->hidden * (double)m->vocab;
+  double core = 4.0 * (double)seq * (double)seq * (double)(m->heads * m->head_dim) *
+                (double)m->num_layers * (causal ? 0.5 : 1.0);
+  double again = s->train.recompute == RECOMPUTE_FULL        ? forward - head
+                 : s->train.recompute == RECOMPUTE_SELECTIVE ? core
+                                                             : 0.0;
+  *model = 3.0 * forward * per_gpu;
+  *hardware = (3.0 * forward + again) * per_gpu;
+}
+
+static void
+rates (const Spec *s, Prediction *out)
+{
+  double tokens = (double)s->train.global_batch_sequences * (double)s->train.sequence_tokens;
+  double gpus = (double)s->cluster.gpus, model = 0, hardware = 0;
+  predict_flops (s, s->train.causal_flops, &model, &hardware);
+  out->tokens_per_s = tokens / out->step_s;
+  out->tokens_per_s_per_gpu = out->tokens_per_s / gpus;
+  out->model_tflops_per_gpu = model / out->step_s * 1e-12;
+  out->hardware_tflops_per_gpu = hardware / out->step_s * 1e-12;
+  out->peak_tflops = gpu_peak_flops (s->gpu, s->train.precision) * 1e-12;
+  out->mfu = out->model_tflops_per_gpu / out->peak_tflops;
+  out->hfu = out->hardware_tflops_per_gpu / out->peak_tflops;
+  out->flops_per_token = model * gpus / tokens;
+  out->parameters = model_params_total (&s->model);
+  out->active_parameters = model_params_active (&s->model);
+  out->gpu_hours_per_1e9_tokens = gpus * 1e9 / out->tokens_per_s / 3600.0;
+  out->usd_per_1e9_tokens = s->cluster.price_usd_per_gpu_hour > 0
+                                ? out->gpu_hours_per_1e9_tokens * s->cluster.price_usd_per_gpu_hour
+                                : -1.0;
+  out->kwh_per_1e9_tokens =
+      s->cluster.node_power_w > 0
+          ? out->gpu_hours_per_1e9_tokens / (double)s->cluster.gpus_per_node *
+                s->cluster.node_power_w * 1e-3 * (s->cluster.pue > 0 ? s->cluster.pue : 1.0)
+          : -1.0;
+}
+
+static gboolean
+run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, Prediction *out,
+              GError **error)
+{
+  ExecResult res;
+  gboolean ok;
+  if (s->run.exact_events) {
+    SimOptions so = { .ticks_per_s = SIM_TICKS_PS, .seed = s->run.seed, .run = 0,
+                      .max_events = s->run.max_events, .horizon = SIM_TIME_MAX,
+                      .shuffle_ties = s->run.shuffle_ties };
+    g_autoptr (SimEngine) engine = sim_engine_new (&so);
+    ExecOptions eo = { .record = TRUE };
+    ok = exec_run_events (set, engine, &eo, &res, error);
+  } else {
+    ok = exec_run_fast (set, &res, error);
+  }
+  if (!ok)
+    return FALSE;
+  Breakdown bd;
+  breakdown_compute (set, &res, res.last_rank, STREAM_COMPUTE, &bd);
+  out->step_s = sim_time_to_s (res.end, SIM_TICKS_PS);
+  for (guint i = 0; i < PART_COUNT; i++)
+    out->part_s[i] = sim_time_to_s (bd.part[i], SIM_TICKS_PS);
+  out->bubble_share = out->step_s > 0 ? out->part_s[PART_BUBBLE] / out->step_s : 0;
+  out->operations = res.operations;
+  out->fingerprint = res.fingerprint;
+  if (opt != NULL && opt->trace != NULL)
+    exec_trace (set, &res, opt->trace, opt->trace_first, MIN (opt->trace_last, set->n_ranks - 1));
+  exec_result_clear (&res);
+  if (out->step_s > 0)
+    return TRUE;
+  g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "the step takes no time");
+  return FALSE;
+}
+
+gboolean
+predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Prediction *out,
+         GError **error)
+{
+  g_autoptr (PredictCache) own = cache == NULL ? predict_cache_new () : NULL;
+  StageLayers sl = { 0 };
+  memset (out, 0, sizeof *out);
+  const SchedTable *t = opt != NULL && opt->table != NULL
+                            ? opt->table
+                            : table_for (s, cache != NULL ? cache : own, error);
+  if (t == NULL || !stage_layers_init (&sl, s, error))
+    return FALSE;
+  gboolean ok = memory_estimate (s, t, sl.n_layers, &out->memory, error);
+  if (ok) {
+    g_autoptr (ProgramSet) set =
+        compile_step (s, t, &sl, opt != NULL ? opt->times : NULL, error);
+    ok = set != NULL && run_programs (s, set, opt, out, error);
+  }
+  if (ok) {
+    rates (s, out);
+    out->n_stages = sl.n_stages;
+    out->stage_layers = g_steal_pointer (&sl.n_layers);
+  } else {
+    prediction_clear (out);
+  }
+  stage_layers_clear (&sl);
+  return ok;
+}

@@ -1,0 +1,297 @@
+#include "program.h"
+
+#include <string.h>
+
+G_DEFINE_QUARK (clustersim-program-error-quark, program_error)
+
+/* While building, each stream of the current program grows in its own array; finishing a program
+ * appends them to the set in stream order. Waits of one operation must lie together, so they are kept
+ * in the order of their operations per stream and copied along. */
+typedef struct {
+  Op *ops;
+  guint n_ops, cap_ops;
+  Wait *waits;
+  guint n_waits, cap_waits;
+} StreamBuf;
+
+struct ProgramBuilder {
+  guint n_streams, n_programs;
+  const char *const *names;
+  StreamBuf *cur;
+  gboolean open;
+  guint32 *first_op;
+  guint cap_first;
+  Op *ops;
+  guint n_ops, cap_ops;
+  Wait *waits;
+  guint n_waits, cap_waits;
+  OpCost *costs;
+  guint n_costs, cap_costs;
+};
+
+static inline void *
+grow (void *data, guint used, guint more, guint *cap, gsize size)
+{
+  if (used + more <= *cap)
+    return data;
+  guint n = MAX (*cap * 2, used + more);
+  n = MAX (n, 64);
+  *cap = n;
+  return g_realloc_n (data, n, size);
+}
+
+ProgramBuilder *
+program_builder_new (guint n_streams, const char *const *stream_names)
+{
+  ProgramBuilder *b = g_new0 (ProgramBuilder, 1);
+  b->n_streams = n_streams;
+  b->names = stream_names;
+  b->cur = g_new0 (StreamBuf, n_streams);
+  return b;
+}
+
+void
+program_builder_free (ProgramBuilder *b)
+{
+  if (b == NULL)
+    return;
+  for (guint i = 0; i < b->n_streams; i++) {
+    g_free (b->cur[i].ops);
+    g_free (b->cur[i].waits);
+  }
+  g_free (b->cur);
+  g_free (b->first_op);
+  g_free (b->ops);
+  g_free (b->waits);
+  g_free (b->costs);
+  g_free (b);
+}
+
+void
+program_set_free (ProgramSet *set)
+{
+  if (set == NULL)
+    return;
+  g_free (set->first_op);
+  g_free (set->ops);
+  g_free (set->waits);
+  g_free (set->costs);
+  g_free (set->rank_program);
+  g_free (set->peers);
+  g_free (set->groups);
+  g_free (set->group_size);
+  g_free (set->rank_weight);
+  g_free (set);
+}
+
+guint32
+program_cost_parts (ProgramBuilder *b, const SimTime part[PART_COUNT])
+{
+  b->costs = grow (b->costs, b->n_costs, 1, &b->cap_costs, sizeof (OpCost));
+  OpCost *c = &b->costs[b->n_costs];
+  c->duration = 0;
+  for (guint i = 0; i < PART_COUNT; i++) {
+    c->part[i] = part[i];
+    c->duration += part[i];
+  }
+  return b->n_costs++;
+}
+
+guint32
+program_cost (ProgramBuilder *b, Part part, SimTime duration)
+{
+  SimTime parts[PART_COUNT] = { 0 };
+  parts[part] = duration;
+  return program_cost_parts (b, parts);
+}
+
+static void
+close_program (ProgramBuilder *b)
+{
+  if (!b->open)
+    return;
+  for (guint s = 0; s < b->n_streams; s++) {
+    StreamBuf *c = &b->cur[s];
+    b->first_op = grow (b->first_op, b->n_programs * b->n_streams + s, 2, &b->cap_first,
+                        sizeof (guint32));
+    b->first_op[b->n_programs * b->n_streams + s] = b->n_ops;
+    b->ops = grow (b->ops, b->n_ops, c->n_ops, &b->cap_ops, sizeof (Op));
+    b->waits = grow (b->waits, b->n_waits, c->n_waits, &b->cap_waits, sizeof (Wait));
+    for (guint i = 0; i < c->n_ops; i++) {
+      b->ops[b->n_ops + i] = c->ops[i];
+      b->ops[b->n_ops + i].wait0 += b->n_waits;
+    }
+    if (c->n_waits > 0)
+      memcpy (b->waits + b->n_waits, c->waits, c->n_waits * sizeof (Wait));
+    b->n_ops += c->n_ops;
+    b->n_waits += c->n_waits;
+    c->n_ops = c->n_waits = 0;
+  }
+  b->n_programs++;
+  b->first_op[b->n_programs * b->n_streams] = b->n_ops;
+  b->open = FALSE;
+}
+
+void
+program_begin (ProgramBuilder *b)
+{
+  close_program (b);
+  b->open = TRUE;
+}
+
+guint32
+program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 tag)
+{
+  g_assert (b->open && stream < b->n_streams && cost < b->n_costs);
+  StreamBuf *c = &b->cur[stream];
+  c->ops = grow (c->ops, c->n_ops, 1, &c->cap_ops, sizeof (Op));
+  c->ops[c->n_ops++] = (Op){ .kind = (guint8)kind, .group = OP_NO_GROUP, .wait0 = c->n_waits,
+                             .cost = cost, .tag = tag };
+  return c->n_ops;
+}
+
+void
+program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, guint32 count)
+{
+  if (count == 0)
+    return;
+  StreamBuf *c = &b->cur[stream];
+  g_assert (c->n_ops > 0);
+  c->waits = grow (c->waits, c->n_waits, 1, &c->cap_waits, sizeof (Wait));
+  c->waits[c->n_waits++] = (Wait){ (gint16)peer, (guint16)wait_stream, count };
+  c->ops[c->n_ops - 1].n_waits++;
+}
+
+void
+program_group (ProgramBuilder *b, guint stream, guint slot)
+{
+  StreamBuf *c = &b->cur[stream];
+  g_assert (c->n_ops > 0 && slot < OP_NO_GROUP);
+  c->ops[c->n_ops - 1].group = (guint8)slot;
+}
+
+guint32
+program_count (const ProgramBuilder *b, guint stream)
+{
+  return b->cur[stream].n_ops;
+}
+
+ProgramSet *
+program_builder_finish (ProgramBuilder *b, guint n_ranks, guint n_peers, guint n_slots,
+                        guint n_groups)
+{
+  close_program (b);
+  g_assert (b->n_programs > 0);
+  ProgramSet *set = g_new0 (ProgramSet, 1);
+  set->n_programs = b->n_programs;
+  set->n_streams = b->n_streams;
+  set->n_ranks = n_ranks;
+  set->n_peers = n_peers;
+  set->n_slots = n_slots;
+  set->n_groups = n_groups;
+  set->first_op = g_steal_pointer (&b->first_op);
+  set->ops = g_steal_pointer (&b->ops);
+  set->waits = g_steal_pointer (&b->waits);
+  set->costs = g_steal_pointer (&b->costs);
+  set->n_ops = b->n_ops;
+  set->n_waits = b->n_waits;
+  set->n_costs = b->n_costs;
+  set->stream_names = b->names;
+  set->rank_program = g_new (guint32, n_ranks);
+  set->rank_weight = g_new (guint32, n_ranks);
+  for (guint r = 0; r < n_ranks; r++) {
+    set->rank_program[r] = MIN (r, b->n_programs - 1);
+    set->rank_weight[r] = 1;
+  }
+  set->peers = g_new0 (guint32, (gsize)n_ranks * MAX (n_peers, 1));
+  set->groups = g_new (guint32, (gsize)n_ranks * MAX (n_slots, 1));
+  for (gsize i = 0; i < (gsize)n_ranks * MAX (n_slots, 1); i++)
+    set->groups[i] = GROUP_NONE;
+  set->group_size = g_new0 (guint32, MAX (n_groups, 1));
+  b->n_programs = b->n_ops = b->n_waits = b->n_costs = 0;
+  b->cap_first = b->cap_ops = b->cap_waits = b->cap_costs = 0;
+  return set;
+}
+
+static gboolean
+verify_costs (const ProgramSet *set, GError **error)
+{
+  for (guint i = 0; i < set->n_costs; i++) {
+    SimTime sum = 0;
+    for (guint p = 0; p < PART_COUNT; p++) {
+      if (set->costs[i].part[p] < 0) {
+        g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "cost %u has a negative share", i);
+        return FALSE;
+      }
+      sum += set->costs[i].part[p];
+    }
+    if (sum != set->costs[i].duration) {
+      g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
+                   "cost %u: shares add up to %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " ticks", i,
+                   sum, set->costs[i].duration);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+verify_rank (const ProgramSet *set, guint r, guint32 *members, GError **error)
+{
+  guint p = set->rank_program[r];
+  guint32 first = set->first_op[p * set->n_streams];
+  guint32 last = set->first_op[(p + 1) * set->n_streams];
+  for (guint32 i = first; i < last; i++) {
+    const Op *op = &set->ops[i];
+    if (op->cost >= set->n_costs || op->wait0 + op->n_waits > set->n_waits) {
+      g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "operation %u is damaged", i);
+      return FALSE;
+    }
+    for (guint w = 0; w < op->n_waits; w++) {
+      const Wait *wait = &set->waits[op->wait0 + w];
+      guint peer = wait->peer == PEER_SELF
+                       ? r
+                       : set->peers[(gsize)r * set->n_peers + (gsize)wait->peer];
+      if (wait->stream >= set->n_streams || peer >= set->n_ranks ||
+          wait->count > program_ops_of (set, set->rank_program[peer], wait->stream)) {
+        g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
+                     "rank %u, operation %u waits for operation %u of stream %u of rank %u, which "
+                     "does not exist",
+                     r, i, wait->count, wait->stream, peer);
+        return FALSE;
+      }
+    }
+    if (op->group != OP_NO_GROUP) {
+      guint32 g = set->groups[(gsize)r * set->n_slots + op->group];
+      if (op->group >= set->n_slots || (g != GROUP_NONE && g >= set->n_groups)) {
+        g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "rank %u: no group slot %u", r,
+                     op->group);
+        return FALSE;
+      }
+    }
+  }
+  for (guint s = 0; s < set->n_slots; s++) {
+    guint32 g = set->groups[(gsize)r * set->n_slots + s];
+    if (g != GROUP_NONE)
+      members[g]++;
+  }
+  return TRUE;
+}
+
+gboolean
+program_verify (const ProgramSet *set, GError **error)
+{
+  if (!verify_costs (set, error))
+    return FALSE;
+  g_autofree guint32 *members = g_new0 (guint32, MAX (set->n_groups, 1));
+  for (guint r = 0; r < set->n_ranks; r++)
+    if (!verify_rank (set, r, members, error))
+      return FALSE;
+  for (guint g = 0; g < set->n_groups; g++)
+    if (members[g] != set->group_size[g]) {
+      g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "group %u has %u members, not %u", g,
+                   members[g], set->group_size[g]);
+      return FALSE;
+    }
+  return TRUE;
+}

@@ -1,0 +1,20 @@
+#include "software.h"
+
+#include <string.h>
+
+const char *const tp_overlap_names[] = { "none", "dgrad", "pipelined", NULL };
+const char *const optimizer_names[] = { "adam", "sgd", "adam8bit", "lamb", NULL };
+
+void
+software_init (SoftwareProfile *s)
+{
+  memset (s, 0, sizeof *s);
+  s->compute_scale = s->tp_overlap_slowdown = s->dp_overlap_slowdown = 1.0;
+  s->vocab_pad = 1;
+}
+
+void
+software_clear (SoftwareProfile *s)
+{
+  g_clear_pointer (&s->name, g_free);
+}

@@ -1,0 +1,225 @@
+#include "spec.h"
+
+#include "fabric.h"
+#include "gpu_profile.h"
+
+#include <string.h>
+
+G_DEFINE_QUARK (clustersim-spec-error-quark, spec_error)
+
+const char *const fidelity_names[] = { "analytic", "flow", "step", NULL };
+
+void
+spec_init (Spec *s)
+{
+  memset (s, 0, sizeof *s);
+  model_init (&s->model);
+  software_init (&s->software);
+  s->parallel.tp = s->parallel.cp = s->parallel.pp = s->parallel.vpp = 1;
+  s->parallel.ep = s->parallel.etp = 1;
+  s->train.precision = DT_BF16;
+  s->train.recompute = RECOMPUTE_NONE;
+  s->train.causal_flops = TRUE;
+  s->train.micro_batch_sequences = 1;
+  s->run.seed = 1;
+  s->profiles = g_ptr_array_new_with_free_func (g_free);
+  s->assumed = g_ptr_array_new_with_free_func (g_free);
+}
+
+gint64
+spec_microbatches (const Spec *s)
+{
+  return s->train.global_batch_sequences / (s->train.micro_batch_sequences * s->parallel.dp);
+}
+
+gint64
+spec_padded_vocab (const Spec *s)
+{
+  gint64 unit = MAX (s->software.vocab_pad, 1) * s->parallel.tp;
+  return (s->model.vocab + unit - 1) / unit * unit;
+}
+
+/* Nearest values below and above v that divide n, in words: "4 or 8". */
+static char *
+nearest_divisors (gint64 n, gint64 v)
+{
+  gint64 lo = MIN (v, n), hi = v;
+  while (lo > 1 && n % lo != 0)
+    lo--;
+  while (hi < n && (hi == 0 || n % hi != 0))
+    hi++;
+  if (hi > n || n % MAX (hi, 1) != 0 || hi == lo)
+    return g_strdup_printf ("%" G_GINT64_FORMAT, MAX (lo, 1));
+  return g_strdup_printf ("%" G_GINT64_FORMAT " or %" G_GINT64_FORMAT, MAX (lo, 1), hi);
+}
+
+static gboolean
+must_divide (const char *what, gint64 n, const char *by, gint64 v, const char *key_name,
+             const char **key, GError **error)
+{
+  if (v > 0 && n % v == 0)
+    return TRUE;
+  g_autofree char *near_values = nearest_divisors (n, v);
+  if (key != NULL)
+    *key = key_name;
+  g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
+               "%s %" G_GINT64_FORMAT " is not divisible by %s %" G_GINT64_FORMAT
+               " (nearest that divides: %s)",
+               what, n, by, v, near_values);
+  return FALSE;
+}
+
+static gboolean
+fill_dp (Spec *s, const char **key, GError **error)
+{
+  ParallelSpec *p = &s->parallel;
+  gint64 mp = p->tp * p->cp * p->pp;
+  gint64 gpus = s->cluster.gpus;
+  if (gpus % mp != 0 || (p->dp > 0 && mp * p->dp != gpus)) {
+    if (key != NULL)
+      *key = p->dp > 0 ? "parallel.dp" : "parallel.tp";
+    if (p->dp > 0)
+      g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
+                   "tp %" G_GINT64_FORMAT " x cp %" G_GINT64_FORMAT " x pp %" G_GINT64_FORMAT
+                   " x dp %" G_GINT64_FORMAT " = %" G_GINT64_FORMAT " GPUs, the cluster has %" G_GINT64_FORMAT
+                   " (leave dp out, or give %.6g)",
+                   p->tp, p->cp, p->pp, p->dp, mp * p->dp, gpus, (double)gpus / (double)mp);
+    else
+      g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
+                   "tp %" G_GINT64_FORMAT " x cp %" G_GINT64_FORMAT " x pp %" G_GINT64_FORMAT
+                   " = %" G_GINT64_FORMAT " does not divide the %" G_GINT64_FORMAT
+                   " GPUs (nearest numbers of GPUs: %" G_GINT64_FORMAT " or %" G_GINT64_FORMAT ")",
+                   p->tp, p->cp, p->pp, mp, gpus, MAX (gpus / mp, 1) * mp, (gpus / mp + 1) * mp);
+    return FALSE;
+  }
+  p->dp = gpus / mp;
+  return TRUE;
+}
+
+static gboolean
+check_batch (const Spec *s, const char **key, GError **error)
+{
+  const ParallelSpec *p = &s->parallel;
+  gint64 unit = s->train.micro_batch_sequences * p->dp;
+  gint64 gbs = s->train.global_batch_sequences;
+  if (gbs % unit != 0) {
+    if (key != NULL)
+      *key = "train.global_batch_sequences";
+    g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
+                 "global batch %" G_GINT64_FORMAT " is not a multiple of micro-batch %" G_GINT64_FORMAT
+                 " x dp %" G_GINT64_FORMAT " (nearest: %" G_GINT64_FORMAT " or %" G_GINT64_FORMAT ")",
+                 gbs, s->train.micro_batch_sequences, p->dp, MAX (gbs / unit, 1) * unit,
+                 (gbs / unit + 1) * unit);
+    return FALSE;
+  }
+  gint64 cp_unit = p->cp > 1 ? 2 * p->cp : 1;
+  if (s->train.sequence_tokens % cp_unit != 0)
+    return must_divide ("sequence", s->train.sequence_tokens, "2 x cp", cp_unit,
+                        "train.sequence_tokens", key, error);
+  if (p->sequence_parallel && p->tp > 1)
+    return must_divide ("sequence per cp rank", s->train.sequence_tokens / p->cp, "tp", p->tp,
+                        "parallel.sequence_parallel", key, error);
+  return TRUE;
+}
+
+static gboolean
+unsupported (const char *key_name, const char *what, const char **key, GError **error)
+{
+  if (key != NULL)
+    *key = key_name;
+  g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT, "%s", what);
+  return FALSE;
+}
+
+static gboolean
+check_scope (const Spec *s, const char **key, GError **error)
+{
+  const ParallelSpec *p = &s->parallel;
+  if (s->model.num_experts > 0)
+    return unsupported ("model", "mixture-of-experts models cannot be predicted yet", key, error);
+  if (s->model.kv_lora_rank > 0)
+    return unsupported ("model", "latent attention cannot be predicted yet", key, error);
+  if (p->ep > 1 || p->etp > 1)
+    return unsupported ("parallel.ep", "ep needs a mixture-of-experts model", key, error);
+  if (p->zero_stage >= 3 || p->fsdp)
+    return unsupported ("parallel.zero_stage",
+                        "fully sharded data parallelism (zero 3, fsdp) cannot be predicted yet "
+                        "(allowed: 0, 1, 2)",
+                        key, error);
+  if (p->layout != NULL)
+    return unsupported ("parallel.layout", "layout strings cannot be predicted yet", key, error);
+  if (s->run.fidelity != FIDELITY_ANALYTIC)
+    return unsupported ("run.fidelity", "only the analytic level exists yet (allowed: analytic)", key,
+                        error);
+  return TRUE;
+}
+
+static gboolean
+check_shape (const Spec *s, const char **key, GError **error)
+{
+  const ParallelSpec *p = &s->parallel;
+  const ModelSpec *m = &s->model;
+  if (!must_divide ("heads", m->heads, "tp", p->tp, "parallel.tp", key, error) ||
+      !must_divide ("ffn_hidden", m->ffn_hidden, "tp", p->tp, "parallel.tp", key, error))
+    return FALSE;
+  if (m->kv_heads % p->tp != 0 && p->tp % m->kv_heads != 0)
+    return must_divide ("kv_heads", m->kv_heads, "tp", p->tp, "parallel.tp", key, error);
+  if (p->pp * p->vpp > m->num_layers) {
+    if (key != NULL)
+      *key = p->vpp > 1 ? "parallel.vpp" : "parallel.pp";
+    g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
+                 "pp %" G_GINT64_FORMAT " x vpp %" G_GINT64_FORMAT
+                 " stages are more than the %" G_GINT64_FORMAT " layers (at most %" G_GINT64_FORMAT ")",
+                 p->pp, p->vpp, m->num_layers,
+                 p->vpp > 1 ? MAX (m->num_layers / p->pp, 1) : m->num_layers);
+    return FALSE;
+  }
+  if (p->vpp > 1 && p->pp == 1)
+    return unsupported ("parallel.vpp", "vpp needs a pipeline: pp is 1 (allowed: vpp 1)", key, error);
+  return TRUE;
+}
+
+gboolean
+spec_check (Spec *s, const char **key, GError **error)
+{
+  if (key != NULL)
+    *key = NULL;
+  if (s->cluster.gpus <= 0)
+    s->cluster.gpus = s->cluster.nodes * s->cluster.gpus_per_node;
+  if (!model_check (&s->model, error)) {
+    if (key != NULL)
+      *key = "model";
+    return FALSE;
+  }
+  if (s->parallel.schedule == NULL)
+    s->parallel.schedule = g_strdup (s->parallel.vpp > 1 ? "interleaved" : "1f1b");
+  if (gpu_peak_flops (s->gpu, s->train.precision) <= 0) {
+    if (key != NULL)
+      *key = "train.precision";
+    g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT, "%s has no %s arithmetic",
+                 gpu_name (s->gpu), dtype_names[s->train.precision]);
+    return FALSE;
+  }
+  return check_scope (s, key, error) && check_shape (s, key, error) && fill_dp (s, key, error) &&
+         check_batch (s, key, error);
+}
+
+void
+spec_clear (Spec *s)
+{
+  model_clear (&s->model);
+  software_clear (&s->software);
+  if (!s->borrowed) {
+    gpu_profile_free (s->gpu);
+    fabric_free (s->fabric);
+  }
+  g_free (s->name);
+  g_free (s->parallel.schedule);
+  g_free (s->parallel.schedule_file);
+  g_free (s->parallel.layout);
+  g_free (s->published_source);
+  g_clear_pointer (&s->profiles, g_ptr_array_unref);
+  g_clear_pointer (&s->prov, g_ptr_array_unref);
+  g_clear_pointer (&s->assumed, g_ptr_array_unref);
+  memset (s, 0, sizeof *s);
+}

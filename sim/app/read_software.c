@@ -1,0 +1,97 @@
+#include "read_software.h"
+
+#include <stddef.h>
+#include <string.h>
+
+typedef struct {
+  const char *key;
+  size_t offset;
+  double min, max;
+} NumberField;
+
+typedef struct {
+  const char *key;
+  size_t offset;
+} SwitchField;
+
+#define NUM(f, lo, hi) { #f, offsetof (SoftwareProfile, f), lo, hi }
+static const NumberField numbers[] = {
+  NUM (grad_bytes, 0, 16),
+  NUM (param_bytes, 0, 16),
+  NUM (optimizer_state_bytes, 0, 64),
+  NUM (optimizer_traffic_bytes, 0, 256),
+  NUM (xent_passes, 0, 1000),
+  NUM (logits_bytes, 0, 64),
+  NUM (tp_overlap_slowdown, 1, 10),
+  NUM (dp_overlap_slowdown, 1, 10),
+  NUM (dp_bucket_bytes, 0, 1e12),
+  NUM (dp_reduce_bytes, 0, 16),
+  NUM (dp_gather_bytes, 0, 16),
+  NUM (pp_elem_bytes, 0, 16),
+  NUM (host_kernel_us, 0, 1e5),
+  NUM (host_layer_fwd_us, 0, 1e6),
+  NUM (host_layer_bwd_us, 0, 1e6),
+  NUM (host_comm_us, 0, 1e5),
+  NUM (host_microbatch_us, 0, 1e7),
+  NUM (host_chunk_us, 0, 1e6),
+  NUM (host_step_us, 0, 1e8),
+  NUM (host_optimizer_us, 0, 1e8),
+  NUM (data_step_us, 0, 1e9),
+  NUM (framework_bytes, 0, 1e11),
+  NUM (fragmentation, 0, 1),
+  NUM (gemm_duty, 0, GPU_MAX_DUTY),
+  NUM (compute_scale, 0.5, 10),
+};
+
+#define SW(f) { #f, offsetof (SoftwareProfile, f) }
+static const SwitchField switches[] = {
+  SW (fused_softmax), SW (fused_bias_gelu), SW (fused_bias_dropout_add), SW (fused_swiglu),
+  SW (fused_rope), SW (fused_norm), SW (dropout), SW (grad_accum_fusion), SW (head_recompute),
+  SW (dp_overlap_grad), SW (dp_overlap_param), SW (pp_overlap), SW (p2p_sync),
+  SW (pp_scatter_gather), SW (cuda_graph),
+};
+
+static gboolean
+check_keys (const JsonRef *root, GError **error)
+{
+  static const char *const others[] = { "name", "format", "source", "why", "extends", "frameworks",
+                                        "attention", "optimizer", "tp_overlap", "vocab_pad" };
+  const char *allowed[G_N_ELEMENTS (numbers) + G_N_ELEMENTS (switches) + G_N_ELEMENTS (others) + 1];
+  gsize n = 0;
+  for (gsize i = 0; i < G_N_ELEMENTS (others); i++)
+    allowed[n++] = others[i];
+  for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++)
+    allowed[n++] = numbers[i].key;
+  for (gsize i = 0; i < G_N_ELEMENTS (switches); i++)
+    allowed[n++] = switches[i].key;
+  allowed[n] = NULL;
+  return json_check_keys (root, allowed, error);
+}
+
+gboolean
+read_software (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GError **error)
+{
+  const char *name = NULL;
+  int attention = 0, optimizer = 0, overlap = 0;
+  software_init (out);
+  if (!check_keys (root, error) || !json_get_string (root, "name", &name, error) ||
+      !json_get_enum (root, "attention", attn_kernel_names, &attention, error) ||
+      !json_get_enum (root, "optimizer", optimizer_names, &optimizer, error) ||
+      !json_get_enum (root, "tp_overlap", tp_overlap_names, &overlap, error) ||
+      !json_get_int (root, "vocab_pad", 1, 1 << 20, &out->vocab_pad, error))
+    return FALSE;
+  for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++)
+    if (!json_get_sourced (root, numbers[i].key, numbers[i].min, numbers[i].max,
+                           (double *)(void *)((char *)out + numbers[i].offset), prov, error))
+      return FALSE;
+  for (gsize i = 0; i < G_N_ELEMENTS (switches); i++)
+    if (!json_get_bool (root, switches[i].key,
+                        (gboolean *)(void *)((char *)out + switches[i].offset), error))
+      return FALSE;
+  out->attention = (AttnKernel)attention;
+  out->optimizer = (OptimizerKind)optimizer;
+  out->tp_overlap = (TpOverlap)overlap;
+  g_free (out->name);
+  out->name = g_strdup (name);
+  return TRUE;
+}

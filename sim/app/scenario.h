@@ -1,0 +1,35 @@
+/* scenario: a scenario file → Spec.
+ *
+ * The file is JSON (interface.md names the keys; scenarios/README.md lists them all). "extends"
+ * names a file to start from, which may extend another: the members of this file replace those of
+ * that one (RFC 7396: objects member by member, null deletes). Overrides "KEY=VALUE" (KEY a dotted
+ * path) come last. The parts model, software, cluster.gpu and cluster.fabric are the name of a
+ * shipped file, a path relative to the file that mentions it, or an object in place, which may
+ * itself have "extends". An override inside a part that is given by name starts from the named
+ * file.
+ *
+ * Errors: JSON_ERROR for what can be placed in a file, with FILE:LINE: /path; the messages of
+ * spec_check are placed at the key that they are about. */
+#ifndef CLUSTERSIM_SCENARIO_H
+#define CLUSTERSIM_SCENARIO_H
+
+#include "json_read.h"
+#include "spec.h"
+
+/* path is a file, or the name of a shipped scenario ("clustersim list" of kind train). sets: NULL
+ * or NULL-terminated "KEY=VALUE". out is initialised by the call; after TRUE the caller clears it
+ * with spec_clear, after FALSE it holds nothing. */
+gboolean scenario_load (const char *path, const char *const *sets, Spec *out, GError **error);
+
+/* The two halves of scenario_load: the merged document, and its reading. A sweep loads once, and
+ * sets and reads copies (json_doc_copy). "name" of a scenario
+ * that has none is its file's. */
+JsonDoc *scenario_document (const char *path, const char *const *sets, GError **error);
+gboolean scenario_set (JsonDoc *doc, const char *key_value, GError **error);
+gboolean scenario_read (JsonDoc *doc, Spec *out, GError **error);
+
+/* The software profile for a scenario that names none. One rule: the profile of the framework that
+ * most published runs on that generation used. Static. */
+const char *scenario_default_software (const char *gpu_name);
+
+#endif

@@ -1,0 +1,495 @@
+/* Scenario values: a merged document → Spec. Keys are checked before any profile is read, so that
+ * the first error of a file is the nearest to its top. */
+#include "import_hf.h"
+#include "paths.h"
+#include "read_fabric.h"
+#include "read_gpu.h"
+#include "read_model.h"
+#include "read_software.h"
+#include "scenario_priv.h"
+#include "sched.h"
+
+#include <string.h>
+
+/* Limits are there to keep products of counts inside 64 bits and loops finite; all are far above
+ * what anybody has built. */
+#define GPUS_MAX      G_GINT64_CONSTANT (10000000)
+#define SEQUENCES_MAX G_GINT64_CONSTANT (100000000)
+#define TOKENS_MAX    G_GINT64_CONSTANT (100000000)
+#define VPP_MAX       10000
+#define EVENTS_MAX    G_GINT64_CONSTANT (9007199254740991)
+
+static const char *const root_keys[] = {"format", "name",     "description", "cluster",
+                                        "model",  "software", "train",       "parallel",
+                                        "job",    "run",      "published",   NULL};
+static const char *const cluster_keys[] = {
+    "gpu",          "gpus_per_node", "nodes", "gpus", "fabric", "price_usd_per_gpu_hour",
+    "node_power_W", "pue",           NULL};
+static const char *const train_keys[] = {"sequence_tokens",
+                                         "global_batch_sequences",
+                                         "micro_batch_sequences",
+                                         "precision",
+                                         "recompute",
+                                         "mfu_convention",
+                                         NULL};
+static const char *const parallel_keys[] = {"tp",       "cp",
+                                            "pp",       "vpp",
+                                            "ep",       "etp",
+                                            "dp",       "sequence_parallel",
+                                            "schedule", "schedule_file",
+                                            "layout",   "zero_stage",
+                                            "fsdp",     "shard_size",
+                                            NULL};
+static const char *const job_keys[] = {"tokens", "checkpoint", "failures", NULL};
+static const char *const published_keys[] = {"step_time_s", "source", NULL};
+static const char *const run_keys[] = {"fidelity",     "seed",         "max_events",
+                                       "shuffle_ties", "exact_events", NULL};
+
+const char *
+scenario_default_software (const char *gpu_name G_GNUC_UNUSED)
+{
+  return "megatron-core-2024";
+}
+
+static void assume (Spec *s, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+/* Notes what was filled in for the user. */
+static void
+assume (Spec *s, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_ptr_array_add (s->assumed, g_strdup_vprintf (format, args));
+  va_end (args);
+}
+
+/* ---- sections ---- */
+
+static gboolean
+read_cluster (const JsonRef *root, Spec *s, GError **error)
+{
+  ClusterSpec *c = &s->cluster;
+  JsonRef ref, at;
+  if (!json_get_object (root, "cluster", &ref, error) ||
+      !json_check_keys (&ref, cluster_keys, error) || !json_get_any (&ref, "gpu", &at, error) ||
+      !json_get_any (&ref, "fabric", &at, error))
+    return FALSE;
+  gboolean has_nodes = json_has (&ref, "nodes"), has_gpus = json_has (&ref, "gpus");
+  if (!json_get_int (&ref, "gpus_per_node", 1, GPUS_MAX, &c->gpus_per_node, error) ||
+      !json_opt_int (&ref, "gpus", 1, GPUS_MAX, &c->gpus, error) ||
+      !json_opt_int (&ref, "nodes", 1, GPUS_MAX, &c->nodes, error) ||
+      !json_opt_double (&ref, "price_usd_per_gpu_hour", 0, 1e6, &c->price_usd_per_gpu_hour,
+                        error) ||
+      !json_opt_double (&ref, "node_power_W", 0, 1e9, &c->node_power_w, error) ||
+      !json_opt_double (&ref, "pue", 1, 10, &c->pue, error))
+    return FALSE;
+  if (!has_nodes && !has_gpus)
+    return json_get_any (&ref, "nodes", &at, error);
+  if (!has_nodes)
+    c->nodes = (c->gpus + c->gpus_per_node - 1) / c->gpus_per_node;
+  gint64 most = c->nodes * c->gpus_per_node; /* at most 1e14 */
+  if (!has_gpus)
+    c->gpus = most;
+  if (c->gpus > most) {
+    json_get_any (&ref, "gpus", &at, NULL);
+    return json_fail (&at, JSON_ERROR_INCONSISTENT, error,
+                      "more GPUs than the nodes have (found %" G_GINT64_FORMAT
+                      "; allowed: up to nodes * gpus_per_node = %" G_GINT64_FORMAT ")",
+                      c->gpus, most);
+  }
+  if (c->gpus > GPUS_MAX) {
+    json_get_any (&ref, "nodes", &at, NULL);
+    return json_fail (&at, JSON_ERROR_RANGE, error,
+                      "too many GPUs (found nodes * gpus_per_node = %" G_GINT64_FORMAT
+                      "; allowed: up to %" G_GINT64_FORMAT ")",
+                      c->gpus, GPUS_MAX);
+  }
+  return TRUE;
+}
+
+static gboolean
+read_train (const JsonRef *root, Spec *s, GError **error)
+{
+  static const char *const conventions[] = {"causal", "full", NULL};
+  TrainSpec *t = &s->train;
+  JsonRef ref;
+  int precision = DT_BF16, recompute = RECOMPUTE_NONE, convention = 0;
+  t->micro_batch_sequences = 1;
+  if (!json_get_object (root, "train", &ref, error) || !json_check_keys (&ref, train_keys, error) ||
+      !json_get_int (&ref, "sequence_tokens", 1, TOKENS_MAX, &t->sequence_tokens, error) ||
+      !json_get_int (&ref, "global_batch_sequences", 1, SEQUENCES_MAX, &t->global_batch_sequences,
+                     error) ||
+      !json_opt_int (&ref, "micro_batch_sequences", 1, SEQUENCES_MAX, &t->micro_batch_sequences,
+                     error) ||
+      !json_opt_enum (&ref, "precision", dtype_names, &precision, error) ||
+      !json_opt_enum (&ref, "recompute", recompute_names, &recompute, error) ||
+      !json_opt_enum (&ref, "mfu_convention", conventions, &convention, error))
+    return FALSE;
+  t->precision = (DType)precision;
+  t->recompute = (Recompute)recompute;
+  t->causal_flops = convention == 0;
+  if (!json_has (&ref, "micro_batch_sequences"))
+    assume (s, "train.micro_batch_sequences is not given: 1");
+  if (!json_has (&ref, "precision"))
+    assume (s, "train.precision is not given: %s", dtype_names[precision]);
+  if (!json_has (&ref, "recompute"))
+    assume (s, "train.recompute is not given: %s", recompute_names[recompute]);
+  return TRUE;
+}
+
+/* Each degree is at most the number of GPUs, and so is tp * cp * pp; products stay far inside 64
+ * bits. */
+static gboolean
+read_degrees (const JsonRef *ref, gint64 gpus, ParallelSpec *p, GError **error)
+{
+  struct {
+    const char *key;
+    gint64 *out;
+    gboolean multiplies;
+  } const degrees[] = {{"tp", &p->tp, TRUE},    {"cp", &p->cp, TRUE},
+                       {"pp", &p->pp, TRUE},    {"dp", &p->dp, FALSE},
+                       {"ep", &p->ep, FALSE},   {"etp", &p->etp, FALSE},
+                       {"vpp", &p->vpp, FALSE}, {"shard_size", &p->shard_size, FALSE}};
+  gint64 product = 1;
+  for (guint i = 0; i < G_N_ELEMENTS (degrees); i++) {
+    gint64 max = strcmp (degrees[i].key, "vpp") == 0 ? VPP_MAX : gpus;
+    if (!json_opt_int (ref, degrees[i].key, 1, max, degrees[i].out, error))
+      return FALSE;
+    product *= degrees[i].multiplies ? *degrees[i].out : 1;
+    if (product > gpus) {
+      JsonRef at;
+      json_get_any (ref, degrees[i].key, &at, NULL);
+      return json_fail (&at, JSON_ERROR_INCONSISTENT, error,
+                        "tp * cp * pp is more than the GPUs (found %" G_GINT64_FORMAT
+                        " * %" G_GINT64_FORMAT " * %" G_GINT64_FORMAT
+                        "; allowed: up to %" G_GINT64_FORMAT ")",
+                        p->tp, p->cp, p->pp, gpus);
+    }
+  }
+  return TRUE;
+}
+
+/* Which schedule: by name, in a file, or the usual one for vpp. */
+static gboolean
+read_schedule (const JsonRef *ref, ParallelSpec *p, GError **error)
+{
+  int which = -1;
+  const char *file = NULL, *layout = NULL;
+  if (!json_opt_enum (ref, "schedule", sched_names, &which, error) ||
+      !json_opt_string (ref, "schedule_file", &file, error) ||
+      !json_opt_string (ref, "layout", &layout, error))
+    return FALSE;
+  if (file != NULL) {
+    JsonRef at;
+    json_get_any (ref, "schedule_file", &at, NULL);
+    if (which >= 0)
+      return json_fail (&at, JSON_ERROR_INCONSISTENT, error,
+                        "a schedule by name and one in a file (found both; allowed: one of them)");
+    g_free (p->schedule_file);
+    p->schedule_file = path_relative_to (file, json_file (&at));
+  }
+  const char *usual = p->vpp > 1 ? "interleaved" : "1f1b";
+  g_free (p->schedule);
+  p->schedule = g_strdup (which >= 0 ? sched_names[which] : usual);
+  g_free (p->layout);
+  p->layout = g_strdup (layout);
+  return TRUE;
+}
+
+static gboolean
+read_parallel (const JsonRef *root, Spec *s, GError **error)
+{
+  ParallelSpec *p = &s->parallel;
+  JsonRef ref;
+  p->tp = p->cp = p->pp = p->vpp = p->ep = 1;
+  p->dp = p->shard_size = 0;
+  if (!json_has (root, "parallel")) {
+    assume (s, "parallel is not given: data parallel over all GPUs");
+    g_free (p->schedule);
+    p->schedule = g_strdup ("1f1b");
+    return TRUE;
+  }
+  return json_get_object (root, "parallel", &ref, error) &&
+         json_check_keys (&ref, parallel_keys, error) &&
+         read_degrees (&ref, s->cluster.gpus, p, error) &&
+         json_opt_bool (&ref, "sequence_parallel", &p->sequence_parallel, error) &&
+         json_opt_int (&ref, "zero_stage", 0, 3, &p->zero_stage, error) &&
+         json_opt_bool (&ref, "fsdp", &p->fsdp, error) && read_schedule (&ref, p, error);
+}
+
+/* What is in the job is for the campaign; here only its keys are checked. */
+static gboolean
+read_job (const JsonRef *root, GError **error)
+{
+  JsonRef ref;
+  if (!json_has (root, "job"))
+    return TRUE;
+  return json_get_object (root, "job", &ref, error) && json_check_keys (&ref, job_keys, error);
+}
+
+static gboolean
+read_run (const JsonRef *root, Spec *s, GError **error)
+{
+  JsonRef ref;
+  if (!json_has (root, "run"))
+    return TRUE;
+  int fidelity = (int)s->run.fidelity;
+  gint64 seed = (gint64)s->run.seed, max_events = 0;
+  if (!json_get_object (root, "run", &ref, error) || !json_check_keys (&ref, run_keys, error) ||
+      !json_opt_enum (&ref, "fidelity", fidelity_names, &fidelity, error) ||
+      !json_opt_int (&ref, "seed", 0, EVENTS_MAX, &seed, error) ||
+      !json_opt_int (&ref, "max_events", 1, EVENTS_MAX, &max_events, error) ||
+      !json_opt_bool (&ref, "shuffle_ties", &s->run.shuffle_ties, error) ||
+      !json_opt_bool (&ref, "exact_events", &s->run.exact_events, error))
+    return FALSE;
+  s->run.fidelity = (Fidelity)fidelity;
+  s->run.seed = (guint64)seed;
+  if (max_events > 0)
+    s->run.max_events = (guint64)max_events;
+  return TRUE;
+}
+
+/* A measured step of this very run, which reports print beside the prediction. */
+static gboolean
+read_published (const JsonRef *root, Spec *s, GError **error)
+{
+  JsonRef ref;
+  const char *source;
+  if (!json_has (root, "published"))
+    return TRUE;
+  if (!json_get_object (root, "published", &ref, error) ||
+      !json_check_keys (&ref, published_keys, error) ||
+      !json_get_double (&ref, "step_time_s", G_MINDOUBLE, 1e9, &s->published_step_s, error) ||
+      !json_get_string (&ref, "source", &source, error))
+    return FALSE;
+  g_free (s->published_source);
+  s->published_source = g_strdup (source);
+  return TRUE;
+}
+
+/* ---- parts ---- */
+
+/* A part of the scenario and the object that holds it: in place, or the root of its own file. */
+typedef struct {
+  JsonDoc *file; /* NULL when in place */
+  JsonRef in_scenario, object;
+  char *name; /* for reports */
+} ProfilePart;
+
+static void
+part_clear (ProfilePart *p)
+{
+  g_clear_pointer (&p->file, json_doc_free);
+  g_clear_pointer (&p->name, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (ProfilePart, part_clear)
+
+static gboolean
+part_from_file (ProfilePart *p, const char *kind, GError **error)
+{
+  g_autofree char *path = scenario_find_file (&p->in_scenario, kind, error);
+  p->file = path == NULL ? NULL : scenario_load_chain (path, kind, error);
+  if (p->file == NULL)
+    return FALSE;
+  p->object = json_root (p->file);
+  p->name = g_path_get_basename (path);
+  if (g_str_has_suffix (p->name, ".json"))
+    p->name[strlen (p->name) - strlen (".json")] = '\0';
+  return TRUE;
+}
+
+/* Opens the part under key of obj, and notes its name among the profiles of s. p->object borrows p:
+ * do not copy it. */
+static gboolean
+part_open (ProfilePart *p, const JsonRef *obj, const char *key, const char *kind, Spec *s,
+           GError **error)
+{
+  const char *name = "unnamed";
+  if (!json_get_any (obj, key, &p->in_scenario, error))
+    return FALSE;
+  if (json_is_string (&p->in_scenario)) {
+    if (!part_from_file (p, kind, error))
+      return FALSE;
+    g_ptr_array_add (s->profiles, g_strdup_printf ("%s/%s", kind, p->name));
+    return TRUE;
+  }
+  if (!json_is_object (&p->in_scenario))
+    return json_fail (&p->in_scenario, JSON_ERROR_TYPE, error,
+                      "wrong type (allowed: a name, a path of a .json file, or an object)");
+  p->object = p->in_scenario;
+  if (!json_opt_string (&p->object, "name", &name, error))
+    return FALSE;
+  p->name = g_strdup (name);
+  g_ptr_array_add (s->profiles, g_strdup_printf ("%s/%s (in place)", kind, name));
+  return TRUE;
+}
+
+static gboolean
+read_devices (const JsonRef *root, Spec *s, GError **error)
+{
+  g_auto (ProfilePart) gpu = {0}, fabric = {0};
+  JsonRef cluster;
+  if (!json_get_object (root, "cluster", &cluster, error) ||
+      !part_open (&gpu, &cluster, "gpu", "hw", s, error))
+    return FALSE;
+  s->gpu = read_gpu_profile (&gpu.object, gpu.name, s->prov, error);
+  if (s->gpu == NULL || !part_open (&fabric, &cluster, "fabric", "fabrics", s, error))
+    return FALSE;
+  s->fabric = read_fabric (&fabric.object, fabric.name, s->prov, error);
+  return s->fabric != NULL;
+}
+
+/* "model": { "hf_config": PATH }; s->model is not initialised. */
+static gboolean
+read_hf_model (const JsonRef *model, Spec *s, GError **error)
+{
+  static const char *const keys[] = {"hf_config", NULL};
+  JsonRef at;
+  const char *name;
+  if (!json_check_keys (model, keys, error) ||
+      !json_get_string (model, "hf_config", &name, error) ||
+      !json_get_any (model, "hf_config", &at, error))
+    return FALSE;
+  g_autofree char *path = path_relative_to (name, json_file (&at));
+  if (!g_file_test (path, G_FILE_TEST_EXISTS))
+    return json_fail (&at, JSON_ERROR_FILE, error, "no such file (found \"%s\")", path);
+  g_autoptr (JsonDoc) doc = json_doc_load (path, error);
+  if (doc == NULL)
+    return FALSE;
+  JsonRef root = json_root (doc);
+  g_autofree char *base = g_path_get_basename (path);
+  g_ptr_array_add (s->profiles, g_strdup_printf ("models/%s (Hugging Face)", base));
+  return import_hf_config (&root, &s->model, NULL, error);
+}
+
+/* As read_hf_model, for a model in our own form. */
+static gboolean
+read_own_model (const JsonRef *root, Spec *s, GError **error)
+{
+  g_auto (ProfilePart) part = {0};
+  if (!part_open (&part, root, "model", "models", s, error) ||
+      !read_model (&part.object, &s->model, error))
+    return FALSE;
+  if (s->model.name == NULL)
+    s->model.name = g_strdup (part.name);
+  return TRUE;
+}
+
+static gboolean
+read_scenario_model (const JsonRef *root, Spec *s, GError **error)
+{
+  JsonRef model;
+  if (!json_get_any (root, "model", &model, error))
+    return FALSE;
+  model_clear (&s->model); /* the readers initialise it */
+  gboolean hf = json_is_object (&model) && json_has (&model, "hf_config");
+  if (hf ? read_hf_model (&model, s, error) : read_own_model (root, s, error))
+    return TRUE;
+  model_init (&s->model);
+  return FALSE;
+}
+
+/* s->software is not initialised. */
+static gboolean
+read_default_software (const JsonRef *root, Spec *s, GError **error)
+{
+  const char *name = scenario_default_software (gpu_name (s->gpu));
+  g_autoptr (GError) why = NULL;
+  g_autofree char *path = data_find ("software", name, NULL, &why);
+  if (path == NULL) {
+    JsonRef at = {root->doc, NULL, root, "software", -1};
+    return json_fail (&at, (JsonError)why->code, error, "is not given, and its default: %s",
+                      why->message);
+  }
+  g_autoptr (JsonDoc) doc = scenario_load_chain (path, "software", error);
+  if (doc == NULL)
+    return FALSE;
+  JsonRef object = json_root (doc);
+  assume (s, "software is not given: %s", name);
+  g_ptr_array_add (s->profiles, g_strconcat ("software/", name, NULL));
+  return read_software (&object, &s->software, s->prov, error);
+}
+
+static gboolean
+read_named_software (const JsonRef *root, Spec *s, GError **error)
+{
+  g_auto (ProfilePart) part = {0};
+  return part_open (&part, root, "software", "software", s, error) &&
+         read_software (&part.object, &s->software, s->prov, error);
+}
+
+static gboolean
+read_scenario_software (const JsonRef *root, Spec *s, GError **error)
+{
+  software_clear (&s->software); /* the reader initialises it */
+  if (json_has (root, "software") ? read_named_software (root, s, error)
+                                  : read_default_software (root, s, error))
+    return TRUE;
+  software_init (&s->software);
+  return FALSE;
+}
+
+/* ---- the whole ---- */
+
+/* An error of spec_check becomes one with a place: that of the key, or of the nearest thing above
+ * it that the document has. */
+static gboolean
+check_spec (JsonDoc *doc, Spec *s, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  const char *key = NULL;
+  if (spec_check (s, &key, &why))
+    return TRUE;
+  JsonRef at[SCENARIO_KEY_PARTS + 1];
+  g_auto (GStrv) keys = g_strsplit (key != NULL ? key : "", ".", SCENARIO_KEY_PARTS);
+  guint n = scenario_locate (doc, key != NULL ? key : "", at);
+  for (; keys[n] != NULL; n++)
+    at[n + 1] = (JsonRef){doc, NULL, &at[n], keys[n], -1};
+  gboolean range = g_error_matches (why, SPEC_ERROR, SPEC_ERROR_RANGE);
+  return json_fail (&at[n], range ? JSON_ERROR_RANGE : JSON_ERROR_INCONSISTENT, error, "%s",
+                    why->message);
+}
+
+static gboolean
+read_name (JsonDoc *doc, const JsonRef *root, Spec *s, GError **error)
+{
+  const char *name = NULL, *description = NULL;
+  gint64 format;
+  if (!json_check_keys (root, root_keys, error) ||
+      !json_get_int (root, "format", 1, 1, &format, error) ||
+      !json_opt_string (root, "name", &name, error) ||
+      !json_opt_string (root, "description", &description, error))
+    return FALSE;
+  g_free (s->name);
+  s->name = name != NULL ? g_strdup (name) : g_path_get_basename (json_doc_name (doc));
+  return TRUE;
+}
+
+static gboolean
+read_all (JsonDoc *doc, Spec *s, GError **error)
+{
+  JsonRef root = json_root (doc), at;
+  return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
+         json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
+         read_parallel (&root, s, error) && read_job (&root, error) && read_run (&root, s, error) &&
+         read_published (&root, s, error) && read_devices (&root, s, error) &&
+         read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
+         check_spec (doc, s, error);
+}
+
+gboolean
+scenario_read (JsonDoc *doc, Spec *out, GError **error)
+{
+  spec_init (out);
+  g_clear_pointer (&out->prov, g_ptr_array_unref);
+  out->prov = g_ptr_array_new_with_free_func ((GDestroyNotify)prov_entry_free);
+  if (out->profiles == NULL)
+    out->profiles = g_ptr_array_new_with_free_func (g_free);
+  if (out->assumed == NULL)
+    out->assumed = g_ptr_array_new_with_free_func (g_free);
+  if (read_all (doc, out, error))
+    return TRUE;
+  spec_clear (out);
+  memset (out, 0, sizeof *out);
+  return FALSE;
+}

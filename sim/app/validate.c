@@ -1,0 +1,333 @@
+#include "validate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_read.h"
+
+const char *const row_status_names[] = { "ok", "assumed", "skipped", NULL };
+
+static void
+row_clear (gpointer p)
+{
+  RowResult *r = p;
+  g_free (r->id);
+  g_free (r->group);
+  g_free (r->reason);
+}
+
+void
+validate_result_free (ValidateResult *r)
+{
+  if (r == NULL)
+    return;
+  g_array_unref (r->rows);
+  g_free (r->group_column);
+  g_free (r);
+}
+
+/* ---- choosing rows ---- */
+
+typedef struct {
+  int col;
+  GRegex *regex;
+} Where;
+
+static void
+where_clear (gpointer p)
+{
+  g_regex_unref (((Where *)p)->regex);
+}
+
+static gboolean
+parse_where (const CsvTable *t, const ValidateOptions *opt, GArray *wheres, GError **error)
+{
+  for (gsize i = 0; opt->where != NULL && opt->where[i] != NULL; i++) {
+    const char *tilde = strchr (opt->where[i], '~');
+    if (tilde == NULL) {
+      g_set_error (error, CSV_ERROR, CSV_ERROR_VALUE,
+                   "--where %s: must be COLUMN~REGEX, for example gpu~A100", opt->where[i]);
+      return FALSE;
+    }
+    g_autofree char *name = g_strndup (opt->where[i], (gsize)(tilde - opt->where[i]));
+    Where w = { csv_require_col (t, name, error), NULL };
+    if (w.col < 0)
+      return FALSE;
+    w.regex = g_regex_new (tilde + 1, G_REGEX_OPTIMIZE, 0, error);
+    if (w.regex == NULL)
+      return FALSE;
+    g_array_append_val (wheres, w);
+  }
+  return TRUE;
+}
+
+static gboolean
+row_chosen (const CsvTable *t, guint row, const ValidateOptions *opt, int class_col, const GArray *wheres)
+{
+  if (opt->classes != NULL && class_col >= 0) {
+    g_auto (GStrv) list = g_strsplit (opt->classes, ",", -1);
+    if (!g_strv_contains ((const char *const *)list, csv_cell (t, row, class_col)))
+      return FALSE;
+  }
+  for (guint i = 0; i < wheres->len; i++) {
+    const Where *w = &g_array_index (wheres, Where, i);
+    if (!g_regex_match (w->regex, csv_cell (t, row, w->col), 0, NULL))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+ValidateResult *
+validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GError **error)
+{
+  static const char *const needed[] = { "num_layers", "tp", "pp", "gbs", "gpu", "num_gpus", NULL };
+  for (gsize i = 0; needed[i] != NULL; i++)
+    if (csv_col (t, needed[i]) < 0) {
+      g_set_error (error, CSV_ERROR, CSV_ERROR_COLUMN,
+                   "%s:1: not a table of training runs: column %s is missing", csv_name (t), needed[i]);
+      return NULL;
+    }
+  const char *group = opt->group != NULL ? opt->group : "source_title";
+  int group_col = opt->group != NULL ? csv_require_col (t, group, error) : csv_col (t, group);
+  if (opt->group != NULL && group_col < 0)
+    return NULL;
+  g_autoptr (GArray) wheres = g_array_new (FALSE, FALSE, sizeof (Where));
+  g_array_set_clear_func (wheres, where_clear);
+  g_autoptr (RunRules) rules = run_rules_load (error);
+  if (rules == NULL || !parse_where (t, opt, wheres, error))
+    return NULL;
+  g_autoptr (PredictCache) cache = predict_cache_new ();
+  RunContext c = { t, store, rules, cache, opt->stage_times };
+  ValidateResult *r = g_new0 (ValidateResult, 1);
+  r->table = "runs";
+  r->group_column = g_strdup (group);
+  r->rows = g_array_new (FALSE, TRUE, sizeof (RowResult));
+  g_array_set_clear_func (r->rows, row_clear);
+  int class_col = csv_col (t, "class"), id_col = csv_col (t, "id");
+  for (guint row = 0; row < csv_n_rows (t); row++) {
+    if (!row_chosen (t, row, opt, class_col, wheres))
+      continue;
+    RowResult res = { 0 };
+    validate_run_row (&c, row, &res);
+    const char *id = csv_cell (t, row, id_col);
+    res.id = *id != '\0' ? g_strdup (id) : g_strdup_printf ("%u", csv_line (t, row));
+    res.group = g_strdup (csv_cell (t, row, group_col));
+    if (res.reason == NULL)
+      res.reason = g_strdup ("");
+    g_array_append_val (r->rows, res);
+  }
+  return r;
+}
+
+/* ---- statistics ---- */
+
+static int
+compare_double (const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double
+quantile (const double *sorted, guint n, double q)
+{
+  if (n == 0)
+    return 0;
+  double pos = q * (n - 1);
+  guint i = (guint)pos;
+  double frac = pos - i;
+  return i + 1 < n ? sorted[i] * (1 - frac) + sorted[i + 1] * frac : sorted[i];
+}
+
+typedef struct {
+  guint n, skipped, covered;
+  double median, mean_abs, p90, max, mean;
+} Stats;
+
+/* group NULL: all rows. */
+static Stats
+stats_of (const ValidateResult *r, const char *group)
+{
+  Stats s = { 0 };
+  g_autofree double *abs_err = g_new (double, r->rows->len + 1);
+  for (guint i = 0; i < r->rows->len; i++) {
+    const RowResult *row = &g_array_index (r->rows, RowResult, i);
+    if (group != NULL && strcmp (row->group, group) != 0)
+      continue;
+    if (row->status == ROW_SKIPPED) {
+      s.skipped++;
+      continue;
+    }
+    abs_err[s.n++] = fabs (row->error_pct);
+    s.mean += row->error_pct;
+    s.mean_abs += fabs (row->error_pct);
+    s.covered += row->published >= row->lo && row->published <= row->hi;
+  }
+  if (s.n == 0)
+    return s;
+  qsort (abs_err, s.n, sizeof (double), compare_double);
+  s.median = quantile (abs_err, s.n, 0.5);
+  s.p90 = quantile (abs_err, s.n, 0.9);
+  s.max = abs_err[s.n - 1];
+  s.mean /= s.n;
+  s.mean_abs /= s.n;
+  return s;
+}
+
+static int
+compare_name (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sorted names of the groups, borrowed from the rows. */
+static GPtrArray *
+group_names (const ValidateResult *r)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  GPtrArray *names = g_ptr_array_new ();
+  for (guint i = 0; i < r->rows->len; i++) {
+    char *g = g_array_index (r->rows, RowResult, i).group;
+    if (g_hash_table_add (seen, g))
+      g_ptr_array_add (names, g);
+  }
+  g_ptr_array_sort (names, compare_name);
+  return names;
+}
+
+static double
+mean_of_medians (const ValidateResult *r, const GPtrArray *names)
+{
+  double sum = 0;
+  guint n = 0;
+  for (guint i = 0; i < names->len; i++) {
+    Stats s = stats_of (r, g_ptr_array_index (names, i));
+    if (s.n > 0) {
+      sum += s.median;
+      n++;
+    }
+  }
+  return n > 0 ? sum / n : 0;
+}
+
+/* ---- output ---- */
+
+static void
+json_row (JsonWriter *w, const RowResult *row)
+{
+  jw_begin_object (w, NULL);
+  jw_string (w, "id", row->id);
+  jw_string (w, "metric", row->metric);
+  if (row->status == ROW_SKIPPED) {
+    jw_null (w, "published");
+    jw_null (w, "predicted");
+    jw_null (w, "error_pct");
+    jw_null (w, "interval");
+  } else {
+    jw_double (w, "published", row->published);
+    jw_double (w, "predicted", row->predicted);
+    jw_double (w, "error_pct", row->error_pct);
+    jw_begin_array (w, "interval");
+    jw_double (w, NULL, row->lo);
+    jw_double (w, NULL, row->hi);
+    jw_end_array (w);
+  }
+  jw_string (w, "status", row_status_names[row->status]);
+  jw_string (w, "reason", row->reason);
+  jw_end_object (w);
+}
+
+void
+validate_json (const ValidateResult *r, GString *out)
+{
+  g_autoptr (JsonWriter) w = json_writer_new (out, 1);
+  g_autoptr (GPtrArray) names = group_names (r);
+  jw_begin_object (w, NULL);
+  jw_string (w, "table", r->table);
+  jw_begin_array (w, "rows");
+  for (guint i = 0; i < r->rows->len; i++)
+    json_row (w, &g_array_index (r->rows, RowResult, i));
+  jw_end_array (w);
+  jw_begin_array (w, "groups");
+  for (guint i = 0; i < names->len; i++) {
+    Stats s = stats_of (r, g_ptr_array_index (names, i));
+    if (s.n == 0)
+      continue;
+    jw_begin_object (w, NULL);
+    jw_string (w, "by", r->group_column);
+    jw_string (w, "value", g_ptr_array_index (names, i));
+    jw_int (w, "n", s.n);
+    jw_double (w, "median_abs_error_pct", s.median);
+    jw_double (w, "p90_abs_error_pct", s.p90);
+    jw_double (w, "mean_error_pct", s.mean);
+    jw_end_object (w);
+  }
+  jw_end_array (w);
+  Stats s = stats_of (r, NULL);
+  jw_begin_object (w, "summary");
+  jw_int (w, "n", s.n);
+  jw_int (w, "skipped", s.skipped);
+  jw_double (w, "median_abs_error_pct", s.median);
+  jw_double (w, "mean_abs_error_pct", s.mean_abs);
+  jw_double (w, "p90_abs_error_pct", s.p90);
+  jw_double (w, "max_abs_error_pct", s.max);
+  jw_double (w, "mean_of_group_medians_pct", mean_of_medians (r, names));
+  jw_double (w, "interval_coverage_pct", s.n > 0 ? 100.0 * s.covered / s.n : 0);
+  jw_end_object (w);
+  jw_end_object (w);
+  g_string_append_c (out, '\n');
+}
+
+static void
+text_stats (GString *out, const char *name, const Stats *s)
+{
+  g_string_append_printf (out, "%5u %7u %9.1f %9.1f %9.1f %+9.1f   %.70s\n", s->n, s->skipped, s->median,
+                          s->p90, s->max, s->mean, name);
+}
+
+void
+validate_text (const ValidateResult *r, gboolean rows, GString *out)
+{
+  g_autoptr (GPtrArray) names = group_names (r);
+  for (guint i = 0; rows && i < r->rows->len; i++) {
+    const RowResult *row = &g_array_index (r->rows, RowResult, i);
+    if (row->status == ROW_SKIPPED)
+      g_string_append_printf (out, "%-52s skipped: %s\n", row->id, row->reason);
+    else
+      g_string_append_printf (out, "%-52s %-20s published %10.5g  predicted %10.5g  %+6.1f %%%s%s\n",
+                              row->id, row->metric, row->published, row->predicted, row->error_pct,
+                              row->status == ROW_ASSUMED ? "  assumed: " : "", row->reason);
+  }
+  g_string_append_printf (out, "    n skipped  median %%     p90 %%     max %%    mean %%   %s\n",
+                          r->group_column);
+  for (guint i = 0; i < names->len; i++) {
+    Stats s = stats_of (r, g_ptr_array_index (names, i));
+    text_stats (out, g_ptr_array_index (names, i), &s);
+  }
+  Stats s = stats_of (r, NULL);
+  text_stats (out, "all rows", &s);
+  g_string_append_printf (out, "mean of the groups' medians %.2f %%, interval holds %.0f %% of the rows\n",
+                          mean_of_medians (r, names), s.n > 0 ? 100.0 * s.covered / s.n : 0.0);
+}
+
+void
+validate_csv (const ValidateResult *r, GString *out)
+{
+  g_string_append (out, "id,group,metric,published,predicted,error_pct,lo,hi,status,reason\n");
+  for (guint i = 0; i < r->rows->len; i++) {
+    const RowResult *row = &g_array_index (r->rows, RowResult, i);
+    report_csv_field (out, row->id);
+    g_string_append_c (out, ',');
+    report_csv_field (out, row->group);
+    g_string_append_printf (out, ",%s,", row->metric != NULL ? row->metric : "");
+    if (row->status == ROW_SKIPPED)
+      g_string_append (out, ",,,,,");
+    else
+      g_string_append_printf (out, "%.9g,%.9g,%.4f,%.9g,%.9g,", row->published, row->predicted,
+                              row->error_pct, row->lo, row->hi);
+    g_string_append_printf (out, "%s,", row_status_names[row->status]);
+    report_csv_field (out, row->reason);
+    g_string_append_c (out, '\n');
+  }
+}

@@ -1,0 +1,69 @@
+/* validate: published measurements against predictions.
+ *
+ * A table's kind is told by its header (interface §4). A row's own columns are the only inputs; what a
+ * row leaves open is filled by the rules of scenarios/published/rules.json and marks the row "assumed".
+ * error_pct = 100 (predicted / published - 1), for times and for rates alike.
+ */
+#ifndef CLUSTERSIM_VALIDATE_H
+#define CLUSTERSIM_VALIDATE_H
+
+#include "csv.h"
+#include "predict.h"
+#include "report.h"
+#include "store.h"
+
+typedef enum { ROW_OK, ROW_ASSUMED, ROW_SKIPPED } RowStatus;
+extern const char *const row_status_names[];
+
+typedef struct {
+  char *id, *group, *reason; /* owned; reason "" unless assumed or skipped */
+  const char *metric;        /* static: "step_time_s" … */
+  double published, predicted, error_pct, lo, hi;
+  RowStatus status;
+} RowResult;
+
+typedef struct {
+  const char *table;   /* static: "runs" */
+  GArray *rows;        /* RowResult */
+  char *group_column;  /* owned */
+} ValidateResult;
+
+typedef struct {
+  const char *classes;      /* "A,B" or NULL */
+  const char *const *where; /* "COLUMN~REGEX", NULL-terminated, or NULL */
+  const char *group;        /* column, or NULL for the table's default */
+  gboolean stage_times;
+} ValidateOptions;
+
+ValidateResult *validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt,
+                                GError **error);
+void validate_result_free (ValidateResult *r);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (ValidateResult, validate_result_free)
+
+void validate_json (const ValidateResult *r, GString *out);
+void validate_text (const ValidateResult *r, gboolean rows, GString *out);
+void validate_csv (const ValidateResult *r, GString *out);
+
+/* validate_runs.c */
+typedef struct RunRules RunRules;
+RunRules *run_rules_load (GError **error);
+void run_rules_free (RunRules *r);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunRules, run_rules_free)
+
+typedef struct {
+  const CsvTable *t;
+  Store *store;
+  const RunRules *rules;
+  PredictCache *cache;
+  gboolean stage_times;
+} RunContext;
+
+/* Row → Spec by the rules. FALSE: the row is skipped, *reason (owned by the caller) says why.
+ * assumed: what was filled in, appended. */
+gboolean run_row_spec (const RunContext *c, guint row, Spec *out, GString *assumed, char **reason);
+void validate_run_row (const RunContext *c, guint row, RowResult *out);
+
+/* The interval of a prediction, from the errors on published runs (scenarios/published/errors.json). */
+StepInterval step_interval_for (const Spec *s);
+
+#endif

@@ -1,0 +1,480 @@
+/* One row of the table of training runs: row → Spec by documented rules, prediction, error.
+ * The rules are data: scenarios/published/rules.json (see the README there). */
+#include "validate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "json_read.h"
+#include "paths.h"
+
+typedef struct {
+  GRegex *gpu, *interconnect, *framework, *model, *source; /* NULL: any */
+  gint64 year_min, year_max;
+  char *value;               /* fabric, software or model name */
+  int sequence_parallel;     /* software rules: default of tp > 1 */
+  gint64 zero_stage;         /* software rules: default sharding */
+  gboolean hardware, causal; /* metric rules */
+} Rule;
+
+struct RunRules {
+  GArray *fabric, *software, *model, *metric;
+};
+
+static void
+rule_clear (gpointer p)
+{
+  Rule *r = p;
+  g_clear_pointer (&r->gpu, g_regex_unref);
+  g_clear_pointer (&r->interconnect, g_regex_unref);
+  g_clear_pointer (&r->framework, g_regex_unref);
+  g_clear_pointer (&r->model, g_regex_unref);
+  g_clear_pointer (&r->source, g_regex_unref);
+  g_free (r->value);
+}
+
+static gboolean
+opt_regex (const JsonRef *obj, const char *key, GRegex **out, GError **error)
+{
+  const char *text = NULL;
+  if (!json_opt_string (obj, key, &text, error))
+    return FALSE;
+  if (text == NULL)
+    return TRUE;
+  g_autoptr (GError) local = NULL;
+  *out = g_regex_new (text, G_REGEX_OPTIMIZE | G_REGEX_CASELESS, 0, &local);
+  return *out != NULL || json_fail (obj, JSON_ERROR_RANGE, error, "%s: %s", key, local->message);
+}
+
+static gboolean
+read_rule (const JsonRef *obj, const char *value_key, Rule *r, GError **error)
+{
+  const char *const keys[] = { "gpu", "interconnect", "framework", "model", "source_title", "year_min",
+                               "year_max", "sequence_parallel", "zero_stage", "flops", "attention",
+                               "why", value_key, NULL };
+  const char *value = NULL, *flops = "model", *attention = "full";
+  gboolean sp = FALSE;
+  r->year_max = 9999;
+  if (!json_check_keys (obj, keys, error) || !opt_regex (obj, "gpu", &r->gpu, error) ||
+      !opt_regex (obj, "interconnect", &r->interconnect, error) ||
+      !opt_regex (obj, "framework", &r->framework, error) ||
+      !opt_regex (obj, "model", &r->model, error) ||
+      !opt_regex (obj, "source_title", &r->source, error) ||
+      !json_opt_int (obj, "year_min", 0, 9999, &r->year_min, error) ||
+      !json_opt_int (obj, "year_max", 0, 9999, &r->year_max, error) ||
+      !json_opt_int (obj, "zero_stage", 0, 3, &r->zero_stage, error) ||
+      !json_opt_bool (obj, "sequence_parallel", &sp, error) ||
+      !json_opt_string (obj, "flops", &flops, error) ||
+      !json_opt_string (obj, "attention", &attention, error) ||
+      (strcmp (value_key, "flops") != 0 && !json_get_string (obj, value_key, &value, error)))
+    return FALSE;
+  r->value = g_strdup (value);
+  r->sequence_parallel = sp;
+  r->hardware = strcmp (flops, "hardware") == 0;
+  r->causal = strcmp (attention, "causal") == 0;
+  return TRUE;
+}
+
+static GArray *
+read_rules (const JsonRef *root, const char *key, const char *value_key, GError **error)
+{
+  JsonRef arr;
+  if (!json_get_array (root, key, &arr, error))
+    return NULL;
+  g_autoptr (GArray) rules = g_array_new (FALSE, TRUE, sizeof (Rule));
+  g_array_set_clear_func (rules, rule_clear);
+  for (int i = 0; i < json_len (&arr); i++) {
+    JsonRef item = json_item (&arr, i);
+    Rule r = { 0 };
+    gboolean ok = read_rule (&item, value_key, &r, error);
+    g_array_append_val (rules, r);
+    if (!ok)
+      return NULL;
+  }
+  return g_steal_pointer (&rules);
+}
+
+RunRules *
+run_rules_load (GError **error)
+{
+  g_autofree char *path = data_find ("published", "rules", NULL, error);
+  g_autoptr (JsonDoc) doc = path != NULL ? json_doc_load (path, error) : NULL;
+  if (doc == NULL)
+    return NULL;
+  JsonRef root = json_root (doc);
+  g_autoptr (RunRules) r = g_new0 (RunRules, 1);
+  static const char *const keys[] = { "format", "why", "fabric", "software", "model", "metric", NULL };
+  if (!json_check_keys (&root, keys, error) ||
+      (r->fabric = read_rules (&root, "fabric", "fabric", error)) == NULL ||
+      (r->software = read_rules (&root, "software", "software", error)) == NULL ||
+      (r->model = read_rules (&root, "model", "architecture", error)) == NULL ||
+      (r->metric = read_rules (&root, "metric", "flops", error)) == NULL)
+    return NULL;
+  return g_steal_pointer (&r);
+}
+
+void
+run_rules_free (RunRules *r)
+{
+  if (r == NULL)
+    return;
+  g_clear_pointer (&r->fabric, g_array_unref);
+  g_clear_pointer (&r->software, g_array_unref);
+  g_clear_pointer (&r->model, g_array_unref);
+  g_clear_pointer (&r->metric, g_array_unref);
+  g_free (r);
+}
+
+/* ---- cells ---- */
+
+static const char *
+cell (const RunContext *c, guint row, const char *col)
+{
+  return csv_cell (c->t, row, csv_col (c->t, col));
+}
+
+/* FALSE when the cell is empty or no positive number. */
+static gboolean
+number (const RunContext *c, guint row, const char *col, double *out)
+{
+  const char *text = cell (c, row, col);
+  char *end = NULL;
+  if (*text == '\0')
+    return FALSE;
+  double v = g_ascii_strtod (text, &end);
+  if (end == text || *end != '\0' || !isfinite (v) || v < 0 || v > 1e15)
+    return FALSE;
+  *out = v;
+  return TRUE;
+}
+
+static gboolean
+integer (const RunContext *c, guint row, const char *col, gint64 *out)
+{
+  double v;
+  if (!number (c, row, col, &v) || v != floor (v) || v < 1)
+    return FALSE;
+  *out = (gint64)v;
+  return TRUE;
+}
+
+static gboolean
+matches (GRegex *re, const char *text)
+{
+  return re == NULL || g_regex_match (re, text, 0, NULL);
+}
+
+static const Rule *
+find_rule (const RunContext *c, const GArray *rules, guint row)
+{
+  double year = 0;
+  number (c, row, "year", &year);
+  for (guint i = 0; i < rules->len; i++) {
+    const Rule *r = &g_array_index (rules, Rule, i);
+    if (matches (r->gpu, cell (c, row, "gpu")) &&
+        matches (r->interconnect, cell (c, row, "interconnect")) &&
+        matches (r->framework, cell (c, row, "framework")) &&
+        matches (r->model, cell (c, row, "model")) &&
+        matches (r->source, cell (c, row, "source_title")) &&
+        (year == 0 || ((gint64)year >= r->year_min && (gint64)year <= r->year_max)))
+      return r;
+  }
+  return NULL;
+}
+
+static void
+assume (GString *assumed, const char *what)
+{
+  if (assumed->len > 0)
+    g_string_append (assumed, "; ");
+  g_string_append (assumed, what);
+}
+
+static gboolean
+skip (char **reason, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+static gboolean
+skip (char **reason, const char *format, ...)
+{
+  va_list ap;
+  va_start (ap, format);
+  *reason = g_strdup_vprintf (format, ap);
+  va_end (ap);
+  return FALSE;
+}
+
+/* ---- the parts of a Spec ---- */
+
+static void
+style_of_model (ModelSpec *m, gboolean gated)
+{
+  gboolean gpt = !gated;
+  m->gated_mlp = gated;
+  m->norm = gpt ? NORM_LAYERNORM : NORM_RMSNORM;
+  m->act = gpt ? ACT_GELU : ACT_SILU;
+  m->pos = gpt ? POS_LEARNED : POS_ROTARY;
+  m->qkv_bias = m->attn_out_bias = m->mlp_bias = m->norm_bias = gpt;
+  m->tied_embeddings = gpt;
+}
+
+static gboolean
+row_model (const RunContext *c, guint row, Spec *s, GString *assumed, char **reason)
+{
+  ModelSpec *m = &s->model;
+  double gated = 0;
+  const Rule *r = find_rule (c, c->rules->model, row);
+  const ModelSpec *known = r != NULL ? store_model (c->store, r->value, NULL, NULL) : NULL;
+  number (c, row, "gated_mlp", &gated);
+  if (known != NULL)
+    model_copy (m, known);
+  else
+    style_of_model (m, gated != 0);
+  if (*cell (c, row, "moe_experts") != '\0' && strcmp (cell (c, row, "moe_experts"), "0") != 0)
+    return skip (reason, "mixture of experts: not predicted yet");
+  if (!integer (c, row, "num_layers", &m->num_layers) || !integer (c, row, "hidden", &m->hidden) ||
+      !integer (c, row, "heads", &m->heads))
+    return skip (reason, "not a transformer with layers, hidden size and heads stated");
+  if (!integer (c, row, "kv_heads", &m->kv_heads)) {
+    m->kv_heads = m->heads;
+  }
+  if (!integer (c, row, "ffn_hidden", &m->ffn_hidden)) {
+    m->ffn_hidden = 4 * m->hidden;
+    assume (assumed, "ffn_hidden 4 x hidden");
+  }
+  if (!integer (c, row, "vocab", &m->vocab)) {
+    m->vocab = 50257;
+    assume (assumed, "vocabulary 50257");
+  }
+  if (known == NULL || known->hidden != m->hidden || known->heads != m->heads)
+    m->head_dim = m->hidden / m->heads;
+  if (m->pos == POS_LEARNED && !integer (c, row, "seq_len", &m->max_positions))
+    m->max_positions = 2048;
+  g_free (m->name);
+  m->name = g_strdup (cell (c, row, "model"));
+  return TRUE;
+}
+
+static gboolean
+row_precision (const RunContext *c, guint row, Spec *s, char **reason)
+{
+  static const struct {
+    const char *text;
+    DType type;
+  } known[] = { { "mxfp8", DT_MXFP8 }, { "nvfp4", DT_FP4 },  { "fp8", DT_FP8 },   { "bf16", DT_BF16 },
+                { "fp16", DT_FP16 },   { "tf32", DT_TF32 }, { "fp32", DT_FP32 } };
+  g_autofree char *text = g_ascii_strdown (cell (c, row, "precision"), -1);
+  for (gsize i = 0; i < G_N_ELEMENTS (known); i++)
+    if (strstr (text, known[i].text) != NULL) {
+      s->train.precision = known[i].type;
+      break;
+    }
+  if (*text == '\0')
+    return skip (reason, "precision is not stated");
+  if (s->train.precision == DT_FP8 || s->train.precision == DT_MXFP8 || s->train.precision == DT_FP4)
+    return skip (reason, "precision %s: not predicted yet", cell (c, row, "precision"));
+  return TRUE;
+}
+
+static gboolean
+row_train (const RunContext *c, guint row, Spec *s, GString *assumed, char **reason)
+{
+  TrainSpec *t = &s->train;
+  if (!integer (c, row, "seq_len", &t->sequence_tokens))
+    return skip (reason, "sequence length is not stated");
+  if (!integer (c, row, "gbs", &t->global_batch_sequences))
+    return skip (reason, "global batch is not stated");
+  if (!integer (c, row, "mbs", &t->micro_batch_sequences)) {
+    t->micro_batch_sequences = 1;
+    assume (assumed, "micro-batch 1");
+  }
+  const char *rc = cell (c, row, "recompute");
+  if (g_str_has_prefix (rc, "full"))
+    t->recompute = RECOMPUTE_FULL;
+  else if (g_str_has_prefix (rc, "selective"))
+    t->recompute = RECOMPUTE_SELECTIVE;
+  else if (strcmp (rc, "none") == 0)
+    t->recompute = RECOMPUTE_NONE;
+  else if (*rc != '\0')
+    return skip (reason, "recompute mode \"%.60s\" is not known", rc);
+  else {
+    double year = 0;
+    number (c, row, "year", &year);
+    t->recompute = year > 0 && year < 2023 ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+    assume (assumed, year > 0 && year < 2023 ? "recompute full" : "recompute none");
+  }
+  return row_precision (c, row, s, reason);
+}
+
+static gboolean
+row_parallel (const RunContext *c, guint row, Spec *s, const Rule *software, GString *assumed,
+              char **reason)
+{
+  ParallelSpec *p = &s->parallel;
+  gint64 ep = 1;
+  if (!integer (c, row, "tp", &p->tp) || !integer (c, row, "pp", &p->pp))
+    return skip (reason, "tp or pp is not stated");
+  integer (c, row, "cp", &p->cp);
+  integer (c, row, "vp", &p->vpp);
+  integer (c, row, "ep", &ep);
+  if (ep > 1)
+    return skip (reason, "expert parallelism: not predicted yet");
+  p->dp = 0;
+  integer (c, row, "dp", &p->dp);
+  const char *sp = cell (c, row, "seq_parallel");
+  p->sequence_parallel = p->tp > 1 && (*sp != '\0' ? strcmp (sp, "1") == 0 : software->sequence_parallel);
+  if (*sp == '\0' && p->tp > 1)
+    assume (assumed, p->sequence_parallel ? "sequence parallel" : "no sequence parallelism");
+  const char *sh = cell (c, row, "sharding");
+  if (strcmp (sh, "zero1") == 0)
+    p->zero_stage = 1;
+  else if (strcmp (sh, "zero2") == 0)
+    p->zero_stage = 2;
+  else if (strcmp (sh, "ddp") == 0)
+    p->zero_stage = 0;
+  else if (*sh == '\0') {
+    p->zero_stage = software->zero_stage;
+    assume (assumed, p->zero_stage == 0 ? "plain data parallelism" : "distributed optimizer");
+  } else
+    return skip (reason, "sharding %s: not predicted yet", sh);
+  const char *schedule = cell (c, row, "schedule");
+  if (*schedule != '\0' && g_ascii_strncasecmp (schedule, "1f1b", 4) != 0 &&
+      g_ascii_strcasecmp (schedule, "interleaved") != 0)
+    return skip (reason, "schedule %s: not predicted yet", schedule);
+  return TRUE;
+}
+
+static gboolean
+row_machine (const RunContext *c, guint row, Spec *s, const Rule *software, char **reason)
+{
+  g_autoptr (GError) err = NULL;
+  if (!integer (c, row, "num_gpus", &s->cluster.gpus))
+    return skip (reason, "number of GPUs is not stated");
+  s->gpu = store_gpu (c->store, cell (c, row, "gpu"), NULL, &err);
+  if (s->gpu == NULL)
+    return skip (reason, "GPU %s has no profile", cell (c, row, "gpu"));
+  const Rule *fabric = find_rule (c, c->rules->fabric, row);
+  if (fabric == NULL)
+    return skip (reason, "no fabric rule for %s, \"%.60s\"", cell (c, row, "gpu"),
+                 cell (c, row, "interconnect"));
+  s->fabric = store_fabric (c->store, fabric->value, NULL, &err);
+  const SoftwareProfile *sw =
+      s->fabric != NULL ? store_software (c->store, software->value, NULL, &err) : NULL;
+  if (sw == NULL)
+    return skip (reason, "%s", err->message);
+  s->software = *sw;
+  s->software.name = g_strdup (sw->name);
+  if (!integer (c, row, "gpus_per_node", &s->cluster.gpus_per_node))
+    s->cluster.gpus_per_node = 8;
+  s->cluster.gpus_per_node = MIN (s->cluster.gpus_per_node, s->cluster.gpus);
+  s->cluster.nodes = (s->cluster.gpus + s->cluster.gpus_per_node - 1) / s->cluster.gpus_per_node;
+  return TRUE;
+}
+
+gboolean
+run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **reason)
+{
+  s->borrowed = TRUE;
+  s->name = g_strdup (cell (c, row, "id"));
+  const char *comments = cell (c, row, "comments");
+  if (strstr (comments, "CONTRADICTION") != NULL || strstr (comments, "SUSPECT") != NULL)
+    return skip (reason, "the row contradicts itself or is suspect: %.80s", comments);
+  if (strcmp (cell (c, row, "trainable"), "lora") == 0)
+    return skip (reason, "adapters only: not predicted yet");
+  const Rule *software = find_rule (c, c->rules->software, row);
+  if (software == NULL)
+    return skip (reason, "no software profile for %s of %s", cell (c, row, "framework"),
+                 cell (c, row, "year"));
+  if (!row_model (c, row, s, assumed, reason) || !row_train (c, row, s, assumed, reason) ||
+      !row_parallel (c, row, s, software, assumed, reason) ||
+      !row_machine (c, row, s, software, reason))
+    return FALSE;
+  g_autoptr (GError) err = NULL;
+  if (!spec_check (s, NULL, &err))
+    return skip (reason, "%s", err->message);
+  return TRUE;
+}
+
+/* ---- what is compared ---- */
+
+/* The convention of a printed TFLOP/s or MFU: tags of metric_note where the table has them, else the
+ * rule of the source. */
+static void
+convention (const RunContext *c, guint row, gboolean *hardware, gboolean *causal)
+{
+  const Rule *r = find_rule (c, c->rules->metric, row);
+  const char *note = cell (c, row, "metric_note");
+  *hardware = r != NULL && r->hardware;
+  *causal = r != NULL && r->causal;
+  if (strstr (note, "flops=hardware") != NULL)
+    *hardware = TRUE;
+  else if (strstr (note, "flops=model") != NULL)
+    *hardware = FALSE;
+  if (strstr (note, "attention=causal") != NULL)
+    *causal = TRUE;
+  else if (strstr (note, "attention=full") != NULL)
+    *causal = FALSE;
+}
+
+static gboolean
+published (const RunContext *c, guint row, RowResult *out)
+{
+  static const char *const metrics[] = { "step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu",
+                                         "mfu_pct" };
+  for (gsize i = 0; i < G_N_ELEMENTS (metrics); i++)
+    if (number (c, row, metrics[i], &out->published) && out->published > 0) {
+      out->metric = metrics[i];
+      return TRUE;
+    }
+  return FALSE;
+}
+
+static double
+predicted_metric (const RunContext *c, guint row, const Spec *s, const Prediction *p, const char *metric,
+                  double step_s)
+{
+  gboolean hardware = FALSE, causal = FALSE;
+  double model = 0, hard = 0;
+  if (strcmp (metric, "step_time_s") == 0)
+    return step_s;
+  if (strcmp (metric, "tokens_per_s_per_gpu") == 0)
+    return p->tokens_per_s_per_gpu * p->step_s / step_s;
+  convention (c, row, &hardware, &causal);
+  predict_flops (s, causal, &model, &hard);
+  double tflops = (hardware ? hard : model) / step_s * 1e-12;
+  return strcmp (metric, "tflops_per_gpu") == 0 ? tflops : 100.0 * tflops / p->peak_tflops;
+}
+
+void
+validate_run_row (const RunContext *c, guint row, RowResult *out)
+{
+  Spec s;
+  g_autoptr (GString) assumed = g_string_new (NULL);
+  out->status = ROW_SKIPPED;
+  if (!published (c, row, out)) {
+    out->reason = g_strdup ("no result that can be compared");
+    return;
+  }
+  spec_init (&s);
+  Prediction p;
+  g_autoptr (GError) err = NULL;
+  if (!run_row_spec (c, row, &s, assumed, &out->reason)) {
+    spec_clear (&s);
+    return;
+  }
+  if (!predict (&s, c->cache, NULL, &p, &err)) {
+    out->reason = g_strdup (err->message);
+    spec_clear (&s);
+    return;
+  }
+  StepInterval iv = step_interval_for (&s);
+  double a = predicted_metric (c, row, &s, &p, out->metric, p.step_s * iv.lo);
+  double b = predicted_metric (c, row, &s, &p, out->metric, p.step_s * iv.hi);
+  out->predicted = predicted_metric (c, row, &s, &p, out->metric, p.step_s);
+  out->error_pct = 100.0 * (out->predicted / out->published - 1.0);
+  out->lo = MIN (a, b);
+  out->hi = MAX (a, b);
+  out->status = assumed->len > 0 ? ROW_ASSUMED : ROW_OK;
+  out->reason = g_strdup (assumed->str);
+  prediction_clear (&p);
+  spec_clear (&s);
+}
