@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "exec.h"
+#include "gpu_profile.h"
 #include "layer_emit.h"
 
 static const char *const layer_stream_names[] = { "compute", "comm", NULL };
@@ -18,6 +19,7 @@ pricing_init (Pricing *p, const Spec *s)
   p->vocab_padded = spec_padded_vocab (s);
   p->act_bytes = s->train.precision == DT_FP32 || s->train.precision == DT_TF32 ? 4.0 : 2.0;
   p->gemm_dtype = s->train.precision;
+  p->attention = gpu_attention_kernel (s->gpu, s->software.attention);
 }
 
 static SimTime
@@ -83,7 +85,7 @@ void
 emit_attention (Emit *e, const char *name, const AttnShape *shape)
 {
   const Spec *s = e->p->s;
-  double t = gpu_attention_s (s->gpu, s->software.attention, shape, s->software.gemm_duty);
+  double t = gpu_attention_s (s->gpu, e->p->attention, shape, s->software.gemm_duty);
   record (e, name, "attention", t, 0, 0, FALSE);
   put_compute (e, t);
   e->kernels += shape->pass == PASS_FORWARD ? 1 : 3;

@@ -51,6 +51,7 @@ typedef struct {
   gint64 vocab_padded;
   double act_bytes;   /* bytes of an activation element */
   DType gemm_dtype;
+  AttnKernel attention; /* the software's, or what the part has in its place */
 } Pricing;
 
 void pricing_init (Pricing *p, const Spec *s);
