@@ -81,13 +81,20 @@ row_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
                   is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, tp_bytes (e->p), FALSE);
 }
 
+/* Of the gradient that micro-batches add up in; a second, 16-bit one beside it is memory only. */
+static double
+main_grad_bytes (const Emit *e)
+{
+  return MIN (e->p->s->software.grad_bytes, 4.0);
+}
+
 static void
 wgrad (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
 {
   emit_gemm (e, name, GEMM_WGRAD, n, k, tokens, 1);
-  if (!e->p->s->software.grad_accum_fusion) /* gradient is added to the fp32 main gradient apart */
+  if (!e->p->s->software.grad_accum_fusion) /* gradient is added to the main gradient apart */
     emit_memory (e, "grad add", MEMK_STREAM,
-                 (double)n * (double)k * (e->p->act_bytes + 2.0 * e->p->s->software.grad_bytes));
+                 (double)n * (double)k * (e->p->act_bytes + 2.0 * main_grad_bytes (e)));
 }
 
 static double
@@ -357,7 +364,7 @@ emit_embedding (Emit *e, gint64 layer, LayerPass pass)
   emit_memory (e, "embedding grad", MEMK_EMBEDDING, 3.0 * act);
   /* a dense gradient table is zeroed, written and added to the main gradient */
   emit_memory (e, "embedding grad table", MEMK_STREAM,
-               table * (2.0 * d.a + 2.0 * s->software.grad_bytes));
+               table * (2.0 * d.a + 2.0 * main_grad_bytes (e)));
 }
 
 static void
