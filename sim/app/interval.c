@@ -6,8 +6,8 @@
 #include "paths.h"
 
 enum { KIND_FP8, KIND_MOE, KIND_SHARDED, KIND_HOST, KIND_PIPELINE, KIND_DENSE, KIND_COUNT };
-static const char *const kind_names[] = { "fp8",      "moe",   "fully-sharded", "host-bound",
-                                          "pipeline", "dense", NULL };
+static const char *const kind_names[] = {"fp8",   "moe", "fully-sharded", "host-bound", "pipeline",
+                                         "dense", NULL};
 
 struct IntervalTable {
   StepInterval kind[KIND_COUNT];
@@ -37,17 +37,18 @@ interval_kind (const Spec *s, const Prediction *p)
 static gboolean
 read_kind (const JsonRef *kinds, int k, StepInterval *out, GError **error)
 {
-  static const char *const keys[] = { "lo", "hi", "rows", "source", NULL };
+  static const char *const keys[] = {"lo", "hi", "rows", "source", NULL};
   JsonRef ref;
   return json_get_object (kinds, kind_names[k], &ref, error) &&
-         json_check_keys (&ref, keys, error) && json_get_double (&ref, "lo", 0.05, 1, &out->lo, error) &&
+         json_check_keys (&ref, keys, error) &&
+         json_get_double (&ref, "lo", 0.05, 1, &out->lo, error) &&
          json_get_double (&ref, "hi", 1, 20, &out->hi, error);
 }
 
 IntervalTable *
 interval_table_load (GError **error)
 {
-  static const char *const keys[] = { "format", "why", "kinds", NULL };
+  static const char *const keys[] = {"format", "why", "kinds", NULL};
   g_autofree char *path = data_find ("published", "errors", NULL, error);
   g_autoptr (JsonDoc) doc = path != NULL ? json_doc_load (path, error) : NULL;
   if (doc == NULL)
