@@ -47,10 +47,11 @@ pipelined_comm (Emit *e, const char *name, CollOp op)
   const Spec *s = e->p->s;
   double t = coll_time_s (s->fabric, op, &e->p->groups.tp, tp_bytes (e->p), NULL);
   double piece = t / (double)s->parallel.tp;
-  emit_comm_s (e, name, PART_TP_COMM, piece, tp_bytes (e->p), FALSE);
+  double piece_bytes = tp_bytes (e->p) / (double)s->parallel.tp;
+  emit_comm_s (e, name, PART_TP_COMM, piece, piece_bytes, FALSE);
   e->beside_s = t - piece;
   /* the rest starts with the kernel: it needs only what the first piece needed */
-  return emit_comm_s (e, name, PART_TP_COMM, t - piece, tp_bytes (e->p), TRUE);
+  return emit_comm_s (e, name, PART_TP_COMM, t - piece, tp_bytes (e->p) - piece_bytes, TRUE);
 }
 
 /* Column-parallel linear forward: gather the sequence first when it is divided. */

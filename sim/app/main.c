@@ -25,6 +25,7 @@ static const struct {
 static const Command commands[] = {
     {"predict", "one training step: time, throughput, MFU, breakdown, memory", cmd_predict_run},
     {"sweep", "many predictions: the product of values, one result a line", cmd_sweep_run},
+    {"explain", "which numbers, from which source, gave the answer", cmd_explain_run},
     {"validate", "predictions against a table of published measurements", cmd_validate_run},
     {"import", "a file you already have into a scenario part", cmd_import_run},
     {"list", "what ships: gpus, models, fabrics, software, schedules", cmd_list_run},
