@@ -173,7 +173,7 @@ static void
 collect (const Fast *f, ExecResult *res)
 {
   const ProgramSet *set = f->set;
-  guint64 hash = 14695981039346656037u;
+  guint64 hash = f->done;
   res->end = 0;
   res->last_rank = 0;
   res->operations = f->done;
@@ -186,9 +186,12 @@ collect (const Fast *f, ExecResult *res)
       res->end = end;
       res->last_rank = r;
     }
-    hash = (hash ^ (guint64)end) * 1099511628211u;
   }
-  res->fingerprint = (hash ^ f->done) * 1099511628211u;
+  for (guint64 i = 0; i < f->done; i++) { /* every operation, not the ends of the ranks alone */
+    hash = (hash ^ (guint64)res->ends[i]) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
+    hash ^= hash >> 32;
+  }
+  res->fingerprint = hash;
 }
 
 gboolean
