@@ -26,9 +26,12 @@ typedef struct {
   PassCost layer[4][LP_COUNT]; /* memo by kind of layer */
   gboolean have[4][LP_COUNT];
   guint32 send_cost, zero_cost;
-  gboolean host_bound;             /* some pass needs the host stream */
-  gboolean split;                  /* the last backward is cut into pieces */
-  gboolean rendezvous;             /* a transfer waits until its receiver has posted it */
+  gboolean host_bound; /* some pass needs the host stream */
+  gboolean split;      /* the last backward is cut into pieces */
+  gboolean rendezvous; /* a transfer waits until its receiver has posted it */
+  gboolean overflow;   /* a time did not fit the clock */
+  guint32 *slot;       /* [offset on the ring of ranks]: peer slot, 0 … n_peers-1 */
+  guint n_peers;
   guint32 *act_count, *grad_count; /* [stage*m + mb]: count on the sender's stream */
   guint32 *pos_f, *pos_b;          /* [stage*m + mb]: compute operations before it on its rank */
   guint32 *last_back; /* per stage: index in its row of the action that completes gradients */
@@ -36,6 +39,7 @@ typedef struct {
 
 void compile_costs (Compile *c);
 void compile_costs_clear (Compile *c);
-SimTime compile_ticks (double seconds);
+/* Seconds to ticks; sets c->overflow and returns 0 when the clock cannot hold them. */
+SimTime compile_ticks (Compile *c, double seconds);
 
 #endif

@@ -72,6 +72,10 @@ void spec_clear (Spec *s);
  * "parallel.tp") is stored in *key (static) when not NULL. */
 gboolean spec_check (Spec *s, const char **key, GError **error);
 
+/* One layer a stage at least; or one less on the first and the last, whose embedding and loss count
+ * as a layer each (126 layers on 128 stages). */
+gboolean spec_stages_legal (const Spec *s, gint64 stages);
+
 gint64 spec_microbatches (const Spec *s); /* per pipeline and step */
 gint64 spec_padded_vocab (const Spec *s);
 

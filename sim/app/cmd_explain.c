@@ -1,5 +1,6 @@
-/* explain: from source figures to the answer. Every line is a number that the prediction used, in the
- * order in which it is made: numbers of the profiles, kernels of a layer, collectives, stages, step. */
+/* explain: from source figures to the answer. Every line is a number that the prediction used, in
+ * the order in which it is made: numbers of the profiles, kernels of a layer, collectives, stages,
+ * step. */
 #include <string.h>
 
 #include "cli.h"
@@ -80,8 +81,9 @@ put_group (Explain *x, const char *name, const CollGroup *g)
     jw_end_object (x->w);
     return;
   }
-  g_string_append_printf (x->out, "  %-4s %5d ranks, %d in each of %d nodes, %d such groups a node\n",
-                          name, g->ranks, g->ranks_per_node, g->nodes, g->sharers);
+  g_string_append_printf (x->out,
+                          "  %-4s %5d ranks, %d in each of %d nodes, %d such groups a node\n", name,
+                          g->ranks, g->ranks_per_node, g->nodes, g->sharers);
 }
 
 static void
@@ -115,8 +117,8 @@ explain_stages (Explain *x)
     jw_end_array (x->w);
   else
     g_string_append_printf (x->out,
-                            "\n  schedule %s, %" G_GINT64_FORMAT " micro-batches, %" G_GUINT64_FORMAT
-                            " operations simulated\n",
+                            "\n  schedule %s, %" G_GINT64_FORMAT
+                            " micro-batches, %" G_GUINT64_FORMAT " operations simulated\n",
                             x->s->parallel.schedule, spec_microbatches (x->s), x->pr.operations);
 }
 

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -134,6 +135,9 @@ main (int argc, char **argv)
 {
   setlocale (LC_CTYPE, ""); /* not LC_NUMERIC: numbers are the same everywhere */
   g_set_prgname ("clustersim");
+  /* Programs of one prediction are used again by the next: keep the memory. */
+  mallopt (M_MMAP_THRESHOLD, 1 << 30);
+  mallopt (M_TRIM_THRESHOLD, 1 << 30);
   int status = dispatch (argc, argv);
   /* A full disk or a closed pipe is not success. */
   errno = 0;

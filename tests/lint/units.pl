@@ -15,7 +15,7 @@ use Lint;
 my $unit = qr/(?:s|ms|us|ns|ps|min|h|days|ticks
                 |bytes|KiB|MiB|GiB|TiB|kB|MB|GB|TB
                 |Bps|kBps|MBps|GBps|TBps|MiBps|GiBps|Mbps|Gbps|Tbps
-                |W|w|kW|J|Wh|kWh|Hz|kHz|MHz|GHz|usd|flops|TFLOPs|GFLOPs)/x;
+                |W|w|kW|J|Wh|kWh|Hz|kHz|MHz|GHz|usd|flops|TFLOPs|tflops|GFLOPs)/x;
 my $quantity = qr/^(?:time|duration|latency|delay|interval|timeout|period|elapsed|deadline|horizon|stall|runtime
                     |size|mem|memory|traffic|footprint|capacity|volume
                     |bandwidth|bw|busbw|algbw|rate|speed|throughput
@@ -25,7 +25,7 @@ my %wrong = (
     sec => 's', secs => 's', seconds => 's', msec => 'ms', usec => 'us', nsec => 'ns', millis => 'ms', micros => 'us',
     minutes => 'min', hours => 'h', hrs => 'h', byte => 'bytes', kb => 'kB', mb => 'MB', gb => 'GB', tb => 'TB',
     kib => 'KiB', mib => 'MiB', gib => 'GiB', bps => 'Bps or Gbps', gbps => 'GBps or Gbps', hz => 'Hz', mhz => 'MHz',
-    ghz => 'GHz', watts => 'W', watt => 'W', kwh => 'kWh', tflops => 'TFLOPs', gflops => 'GFLOPs', dollars => 'usd',
+    ghz => 'GHz', watts => 'W', watt => 'W', kwh => 'kWh', gflops => 'GFLOPs', dollars => 'usd',
 );
 
 my %allow;
@@ -41,6 +41,7 @@ sub check_name {
     1 while $head =~ s/$qualifier//;
     return if $head =~ /_per_\w+$/;    # s_per_byte, usd_per_gpu_hour: the unit is a ratio, spelled out
     my ($last) = $head =~ /([A-Za-z0-9]+)$/ or return;
+    return if $head eq 'seconds' || $head eq 'bytes';    # the unit is the whole name
     if (exists $wrong{$last}) {
         finding($file, $line, 'unit', "$name: write the unit as $wrong{$last}");
     } elsif ($last =~ $quantity && $last !~ /^$unit$/) {
@@ -50,7 +51,7 @@ sub check_name {
 
 for my $file (grep { !/_(priv|private|internal)\.h$/ } files(qr/\.h$/, qw(sim models calibrate))) {
     my $code = code($file);
-    $code =~ s{^\s*#.*$}{}gm;
+    $code =~ s{^[ \t]*#.*$}{}gm;
     while ($code =~ /\b(?:double|float|gint64|guint64)\s+(?:const\s+)?(?=[\w*])/g) {
         # one declarator after another, until something that is not "name" or "name[...]" follows a comma
         while ($code =~ /\G[\s*]*\b(\w+)\s*((?:\[[^\]]*\]\s*)*)(?=[,;()=])/gc) {
