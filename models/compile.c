@@ -44,6 +44,13 @@ completes_gradients (const SchedAction *a)
   return a->kind == SCHED_B || a->kind == SCHED_W;
 }
 
+/* Steps forward round the ring of n ranks; no division: this runs for every action. */
+static inline guint
+ring_distance (guint from, guint to, guint n)
+{
+  return to >= from ? to - from : to + n - from;
+}
+
 /* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its
  * previous. */
 static guint
@@ -51,8 +58,8 @@ send_stream (const Compile *c, guint from, guint to, gboolean gradient)
 {
   guint n = c->t->ranks;
   if (gradient)
-    return (from + n - 1) % n == to ? STREAM_PREV : STREAM_NEXT;
-  return (from + 1) % n == to ? STREAM_NEXT : STREAM_PREV;
+    return (from == 0 ? n - 1 : from - 1) == to ? STREAM_PREV : STREAM_NEXT;
+  return (from + 1 == n ? 0 : from + 1) == to ? STREAM_NEXT : STREAM_PREV;
 }
 
 static guint
@@ -138,7 +145,8 @@ find_peers (Compile *c)
     guint from = t->stage_rank[s], to = t->stage_rank[s + 1];
     if (from == to || sched_part (t, s + 1) == 0)
       continue;
-    guint32 *ahead = &c->slot[(to + n - from) % n], *back = &c->slot[(from + n - to) % n];
+    guint32 *ahead = &c->slot[ring_distance (from, to, n)],
+            *back = &c->slot[ring_distance (to, from, n)];
     if (*ahead == G_MAXUINT32)
       *ahead = c->n_peers++;
     if (*back == G_MAXUINT32)
@@ -150,7 +158,7 @@ static gint
 peer_slot (const Compile *c, guint rank, guint to)
 {
   guint n = c->t->ranks;
-  return (gint)c->slot[(to + n - rank) % n];
+  return (gint)c->slot[ring_distance (rank, to, n)];
 }
 
 /* ---- one row ---- */
@@ -158,8 +166,9 @@ peer_slot (const Compile *c, guint rank, guint to)
 typedef struct {
   Compile *c;
   guint rank;
-  guint32 sends_next, sends_prev; /* so far */
-  guint32 actions;                /* so far; = host operations */
+  guint32 sends_next, sends_prev;   /* so far */
+  guint32 waited_next, waited_prev; /* of them, by the compute stream */
+  guint32 actions;                  /* so far; = host operations */
 } Row;
 
 static void
@@ -280,8 +289,12 @@ put_action (Row *w, const SchedAction *a, guint32 index)
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
   wait_for_input (w, a);
   if (!c->s->software.pp_overlap) { /* the transfer before blocks the stream */
-    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_NEXT, w->sends_next);
-    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_PREV, w->sends_prev);
+    if (w->waited_next != w->sends_next)
+      program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_NEXT, w->sends_next);
+    if (w->waited_prev != w->sends_prev)
+      program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_PREV, w->sends_prev);
+    w->waited_next = w->sends_next;
+    w->waited_prev = w->sends_prev;
   }
   if (c->host_bound)
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
@@ -467,9 +480,11 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
   c.rendezvous = !s->software.pp_overlap && may_rendezvous (t);
   compile_costs (&c);
   find_peers (&c);
+  c.scattered = c.n_peers > PROGRAM_MAX_PEERS;
+  c.n_peers = MIN (c.n_peers, PROGRAM_MAX_PEERS);
   find_last_backward (&c);
   count_positions (&c);
-  for (guint r = 0; r < t->ranks; r++) {
+  for (guint r = 0; r < t->ranks && !c.scattered; r++) {
     Row w = {.c = &c, .rank = r};
     program_begin (c.b);
     put_begin (&w);
@@ -478,7 +493,8 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
       put_action (&w, &t->actions[i], i);
     put_end (&w);
   }
-  ProgramSet *set = link_ranks (&c);
+  gboolean overflown = program_builder_overflown (c.b);
+  ProgramSet *set = c.scattered ? NULL : link_ranks (&c);
   compile_costs_clear (&c);
   program_builder_free (c.b);
   g_free (c.act_count);
@@ -491,6 +507,15 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
     g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
                  "the step has an operation of days: the clock of a step ends after 106 days");
     g_clear_pointer (&set, program_set_free);
+  } else if (overflown) {
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
+                 "a rank has more than %u operations on one stream", PROGRAM_MAX_COUNT);
+    g_clear_pointer (&set, program_set_free);
+  } else if (c.scattered) {
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
+                 "the stages lie too scattered: a rank would have more than %d distances to its "
+                 "neighbours",
+                 PROGRAM_MAX_PEERS);
   }
   return set;
 }

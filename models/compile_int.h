@@ -32,6 +32,7 @@ typedef struct {
   gboolean overflow;   /* a time did not fit the clock */
   guint32 *slot;       /* [offset on the ring of ranks]: peer slot, 0 … n_peers-1 */
   guint n_peers;
+  gboolean scattered;              /* more peers than a wait can name */
   guint32 *act_count, *grad_count; /* [stage*m + mb]: count on the sender's stream */
   guint32 *pos_f, *pos_b;          /* [stage*m + mb]: compute operations before it on its rank */
   guint32 *last_back; /* per stage: index in its row of the action that completes gradients */
