@@ -6,8 +6,8 @@
 
 enum { SLOT_STEP, SLOT_EMBED, N_SLOTS };
 
-static const char *const stream_names[] = { "compute", "to next", "to previous", "data parallel",
-                                            "host", NULL };
+static const char *const stream_names[] = {"compute",       "to next", "to previous",
+                                           "data parallel", "host",    NULL};
 
 /* ---- where things are: counts on the senders' streams, positions on the receivers' ---- */
 
@@ -44,7 +44,8 @@ completes_gradients (const SchedAction *a)
   return a->kind == SCHED_B || a->kind == SCHED_W;
 }
 
-/* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its previous. */
+/* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its
+ * previous. */
 static guint
 send_stream (const Compile *c, guint from, guint to, gboolean gradient)
 {
@@ -103,7 +104,7 @@ count_positions (Compile *c)
   c->pos_f = g_new0 (guint32, n);
   c->pos_b = g_new0 (guint32, n);
   for (guint r = 0; r < t->ranks; r++) {
-    guint32 sent[2] = { 0, 0 }, pos = begin_ops (c);
+    guint32 sent[2] = {0, 0}, pos = begin_ops (c);
     for (guint32 i = t->first[r]; i < t->first[r + 1]; i++) {
       const SchedAction *a = &t->actions[i];
       gsize k = at (c, a->stage, a->microbatch);
@@ -123,8 +124,8 @@ count_positions (Compile *c)
   }
 }
 
-/* Peers are offsets on the ring of ranks: +1 and -1 for all that the generators make, others where a
- * table from a file places its stages otherwise. */
+/* Peers are offsets on the ring of ranks: +1 and -1 for all that the generators make, others where
+ * a table from a file places its stages otherwise. */
 static void
 find_peers (Compile *c)
 {
@@ -207,14 +208,14 @@ put_send (Row *w, const SchedAction *a)
 static LayerPass
 pass_of (const SchedAction *a)
 {
-  static const LayerPass pass[] = { LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD };
+  static const LayerPass pass[] = {LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD};
   return pass[a->kind];
 }
 
 static guint
 tag_of (const SchedAction *a)
 {
-  static const OpTag tag[] = { TAG_FORWARD, TAG_BACKWARD, TAG_INPUT_GRAD, TAG_WEIGHT_GRAD };
+  static const OpTag tag[] = {TAG_FORWARD, TAG_BACKWARD, TAG_INPUT_GRAD, TAG_WEIGHT_GRAD};
   return tag[a->kind];
 }
 
@@ -227,8 +228,7 @@ put_reduce (Compile *c, double params)
   double t = coll_time_s (s->fabric, op, &c->p.groups.dp, bytes, NULL);
   guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (c, t));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
-  program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE,
-                program_count (c->b, STREAM_COMPUTE));
+  program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
 }
 
 /* The last backward of a stage, layer by layer; a bucket of gradients is reduced as it fills. */
@@ -261,7 +261,8 @@ put_host (Row *w, const SchedAction *a)
     return;
   guint32 cost = program_cost (c->b, PART_HOST, stage_cost (c, a->stage)->pass[pass_of (a)].host);
   program_op (c->b, STREAM_HOST, OP_HOST, cost, OP_TAG (TAG_HOST, a->stage, a->microbatch));
-  if (c->s->software.p2p_sync && c->t->ranks > 1) /* the host waits for the device before it goes on */
+  if (c->s->software.p2p_sync &&
+      c->t->ranks > 1) /* the host waits for the device before it goes on */
     program_wait (c->b, STREAM_HOST, PEER_SELF, STREAM_COMPUTE,
                   program_count (c->b, STREAM_COMPUTE));
 }
@@ -288,7 +289,8 @@ put_action (Row *w, const SchedAction *a, guint32 index)
     put_pieces (w, a);
   w->actions++;
   if (c->host_bound) { /* the device cannot end before the host has issued the last kernel */
-    program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_HOST, a->stage, a->microbatch));
+    program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost,
+                OP_TAG (TAG_HOST, a->stage, a->microbatch));
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
   }
   put_send (w, a);
@@ -343,8 +345,8 @@ optimizer_s (const Compile *c, double params)
 {
   const Spec *s = c->s;
   double shard = s->parallel.zero_stage >= 1 ? (double)c->p.groups.dp.ranks : 1.0;
-  double update = gpu_memory_s (s->gpu, MEMK_OPTIMIZER,
-                                params / shard * s->software.optimizer_traffic_bytes);
+  double update =
+      gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params / shard * s->software.optimizer_traffic_bytes);
   /* norm and scaling read the gradients once more */
   return update + gpu_memory_s (s->gpu, MEMK_STREAM, params / shard * s->software.grad_bytes);
 }
@@ -357,14 +359,14 @@ put_end (Row *w)
   const SoftwareProfile *sw = &s->software;
   double params = rank_params (c, w->rank);
   guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
-  gboolean embed = s->model.tied_embeddings && first != last &&
-                   (w->rank == first || w->rank == last);
+  gboolean embed =
+      s->model.tied_embeddings && first != last && (w->rank == first || w->rank == last);
   if (has_dp (c) && !c->split)
     put_reduce (c, params);
   if (embed) {
-    CollGroup two = { 2, 1, 2, c->p.groups.pp_members };
+    CollGroup two = {2, 1, 2, c->p.groups.pp_members};
     if (c->p.groups.pp_same_node)
-      two = (CollGroup){ 2, 2, 1, 1 };
+      two = (CollGroup){2, 2, 1, 1};
     double bytes = (double)c->p.vocab_padded / (double)s->parallel.tp * (double)s->model.hidden *
                    sw->dp_reduce_bytes;
     double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &two, bytes, NULL);
@@ -377,13 +379,13 @@ put_end (Row *w)
   double norm = s->cluster.gpus > 1
                     ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &c->p.groups.all, 8.0, NULL)
                     : 0;
-  program_op (c->b, STREAM_COMPUTE, OP_COLL, program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
+  program_op (c->b, STREAM_COMPUTE, OP_COLL,
+              program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
               OP_TAG (TAG_GRAD_NORM, 0, 0));
   program_group (c->b, STREAM_COMPUTE, SLOT_STEP);
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
-  SimTime parts[PART_COUNT] = { 0 };
-  parts[PART_OPTIMIZER] =
-      compile_ticks (c, optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
+  SimTime parts[PART_COUNT] = {0};
+  parts[PART_OPTIMIZER] = compile_ticks (c, optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
   parts[PART_HOST] = compile_ticks (c, sw->host_step_us * 1e-6);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, program_cost_parts (c->b, parts),
               OP_TAG (TAG_OPTIMIZER, 0, 0));
@@ -421,8 +423,8 @@ link_ranks (Compile *c)
 }
 
 /* Transfers that block both ends are for schedules with one stage a rank and whole backwards. The
- * others (interleaved, zero bubble, both directions) were made for sends that are buffered, and most
- * of them would wait in a circle without. */
+ * others (interleaved, zero bubble, both directions) were made for sends that are buffered, and
+ * most of them would wait in a circle without. */
 static gboolean
 may_rendezvous (const SchedTable *t)
 {
@@ -449,15 +451,15 @@ join_copies (Compile *c)
     return;
   }
   g->nodes *= copies;
-  g->sharers = (int)MAX (1, MIN (c->s->cluster.gpus_per_node, c->s->cluster.gpus) /
-                                g->ranks_per_node);
+  g->sharers =
+      (int)MAX (1, MIN (c->s->cluster.gpus_per_node, c->s->cluster.gpus) / g->ranks_per_node);
 }
 
 ProgramSet *
 compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const StageTimes *times,
               GError **error)
 {
-  Compile c = { .s = s, .t = t, .sl = sl, .times = times };
+  Compile c = {.s = s, .t = t, .sl = sl, .times = times};
   pricing_init (&c.p, s);
   join_copies (&c);
   c.b = program_builder_new (STREAM_COUNT, stream_names);
@@ -468,7 +470,7 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
   find_last_backward (&c);
   count_positions (&c);
   for (guint r = 0; r < t->ranks; r++) {
-    Row w = { .c = &c, .rank = r };
+    Row w = {.c = &c, .rank = r};
     program_begin (c.b);
     put_begin (&w);
     g_assert (program_count (c.b, STREAM_COMPUTE) == begin_ops (&c));

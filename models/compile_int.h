@@ -4,15 +4,15 @@
 
 #include "compile.h"
 
-/* Costs of one stage: its passes, and the pieces of the last backward when gradients are reduced beside
- * it (head, layers from the last to the first, embedding). */
+/* Costs of one stage: its passes, and the pieces of the last backward when gradients are reduced
+ * beside it (head, layers from the last to the first, embedding). */
 typedef struct {
   PassCost pass[LP_COUNT];
   guint32 cost[LP_COUNT]; /* index of the cost, G_MAXUINT32 when not made yet */
   guint n_pieces;         /* 0: not split */
   guint32 *piece_cost;    /* of the full backward or of the weight gradients */
   guint32 *piece_cost_w;
-  double *piece_params;   /* parameters whose gradients are complete after the piece */
+  double *piece_params; /* parameters whose gradients are complete after the piece */
 } StageCost;
 
 typedef struct {
@@ -26,15 +26,15 @@ typedef struct {
   PassCost layer[4][LP_COUNT]; /* memo by kind of layer */
   gboolean have[4][LP_COUNT];
   guint32 send_cost, zero_cost;
-  gboolean host_bound;         /* some pass needs the host stream */
-  gboolean split;              /* the last backward is cut into pieces */
-  gboolean rendezvous;         /* a transfer waits until its receiver has posted it */
-  gboolean overflow;           /* a time did not fit the clock */
-  guint32 *slot;               /* [offset on the ring of ranks]: peer slot, 0 … n_peers-1 */
+  gboolean host_bound; /* some pass needs the host stream */
+  gboolean split;      /* the last backward is cut into pieces */
+  gboolean rendezvous; /* a transfer waits until its receiver has posted it */
+  gboolean overflow;   /* a time did not fit the clock */
+  guint32 *slot;       /* [offset on the ring of ranks]: peer slot, 0 … n_peers-1 */
   guint n_peers;
   guint32 *act_count, *grad_count; /* [stage*m + mb]: count on the sender's stream */
   guint32 *pos_f, *pos_b;          /* [stage*m + mb]: compute operations before it on its rank */
-  guint32 *last_back;          /* per stage: index in its row of the action that completes gradients */
+  guint32 *last_back; /* per stage: index in its row of the action that completes gradients */
 } Compile;
 
 void compile_costs (Compile *c);

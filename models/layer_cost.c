@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "exec.h"
+#include "gpu_profile.h"
 #include "layer_emit.h"
 
-static const char *const layer_stream_names[] = { "compute", "comm", NULL };
+static const char *const layer_stream_names[] = {"compute", "comm", NULL};
 
 void
 pricing_init (Pricing *p, const Spec *s)
@@ -18,6 +19,7 @@ pricing_init (Pricing *p, const Spec *s)
   p->vocab_padded = spec_padded_vocab (s);
   p->act_bytes = s->train.precision == DT_FP32 || s->train.precision == DT_TF32 ? 4.0 : 2.0;
   p->gemm_dtype = s->train.precision;
+  p->attention = gpu_attention_kernel (s->gpu, s->software.attention);
 }
 
 static SimTime
@@ -38,7 +40,7 @@ record (Emit *e, const char *name, const char *kind, double time_s, double flops
 {
   if (e->rows == NULL)
     return;
-  KernelRow row = { name, kind, time_s, flops, bytes, comm };
+  KernelRow row = {name, kind, time_s, flops, bytes, comm};
   g_array_append_val (e->rows, row);
 }
 
@@ -60,9 +62,13 @@ emit_gemm (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 
   const Spec *s = e->p->s;
   if (m <= 0 || n <= 0 || k <= 0 || batch <= 0)
     return;
-  GemmShape shape = { .m = m, .n = n, .k = k, .batch = batch, .dtype = e->p->gemm_dtype,
-                      .role = role,
-                      .accumulate = role == GEMM_WGRAD && s->software.grad_accum_fusion };
+  GemmShape shape = {.m = m,
+                     .n = n,
+                     .k = k,
+                     .batch = batch,
+                     .dtype = e->p->gemm_dtype,
+                     .role = role,
+                     .accumulate = role == GEMM_WGRAD && s->software.grad_accum_fusion};
   double t = gpu_gemm_s (s->gpu, &shape, s->software.gemm_duty);
   record (e, name, "gemm", t, 2.0 * (double)m * (double)n * (double)k * (double)batch, 0, FALSE);
   put_compute (e, t);
@@ -84,7 +90,7 @@ void
 emit_attention (Emit *e, const char *name, const AttnShape *shape)
 {
   const Spec *s = e->p->s;
-  double t = gpu_attention_s (s->gpu, s->software.attention, shape, s->software.gemm_duty);
+  double t = gpu_attention_s (s->gpu, e->p->attention, shape, s->software.gemm_duty);
   record (e, name, "attention", t, 0, 0, FALSE);
   put_compute (e, t);
   e->kernels += shape->pass == PASS_FORWARD ? 1 : 3;
@@ -153,7 +159,7 @@ static void
 run_pass (const Pricing *p, gint64 layer, LayerPass pass, EmitFn fn, GArray *rows, PassCost *out)
 {
   g_autoptr (ProgramBuilder) b = program_builder_new (2, layer_stream_names);
-  Emit e = { .p = p, .b = b, .rows = rows };
+  Emit e = {.p = p, .b = b, .rows = rows};
   program_begin (b);
   fn (&e, layer, pass);
   finish_pass (&e, out);
