@@ -389,9 +389,9 @@ put_end (Row *w)
     program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   }
   /* gradient norm over all ranks: everybody waits for the last */
-  CollGroup all = {(int)s->cluster.gpus, (int)MIN (s->cluster.gpus_per_node, s->cluster.gpus),
-                   (int)MAX (1, s->cluster.gpus / s->cluster.gpus_per_node), 1};
-  double norm = all.ranks > 1 ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &all, 8.0, NULL) : 0;
+  double norm = s->cluster.gpus > 1
+                    ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &c->p.groups.all, 8.0, NULL)
+                    : 0;
   program_op (c->b, STREAM_COMPUTE, OP_COLL,
               program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
               OP_TAG (TAG_GRAD_NORM, 0, 0));

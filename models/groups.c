@@ -30,6 +30,7 @@ rank_groups (const Spec *s, RankGroups *out)
   out->ep = group_of (p->ep, p->tp, gpn);
   out->dp = group_of (p->dp * p->cp, p->tp, gpn);
   out->dp_only = group_of (p->dp, p->tp * p->cp, gpn);
+  out->all = group_of (s->cluster.gpus, 1, gpn);
   gint64 stride = p->tp * p->cp * p->dp;
   out->pp_same_node = stride * p->pp <= gpn;
   out->pp_members = (int)MIN (gpn, stride);

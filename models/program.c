@@ -164,7 +164,7 @@ program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, gui
   if (G_UNLIKELY (c->n_waits == c->cap_waits))
     c->waits = grow (c->waits, c->n_waits, 1, &c->cap_waits, sizeof (Wait));
   c->waits[c->n_waits++] = (Wait){
-      .peer = (gint8)(peer & 31), .stream = wait_stream & 7, .count = count & PROGRAM_MAX_COUNT};
+      .peer = peer & 31, .stream = wait_stream & 7, .count = count & PROGRAM_MAX_COUNT};
   c->ops[c->n_ops - 1].n_waits++;
 }
 
@@ -275,6 +275,26 @@ verify_wait (const ProgramSet *set, guint r, guint32 op, const Wait *wait, GErro
   return TRUE;
 }
 
+/* One stream a slot. */
+static gboolean
+verify_slots (const ProgramSet *set, guint p, GError **error)
+{
+  guint16 stream_of[OP_NO_GROUP + 1];
+  memset (stream_of, 0xff, sizeof stream_of);
+  for (guint s = 0; s < set->n_streams; s++)
+    for (guint32 i = set->first_op[p * set->n_streams + s];
+         i < set->first_op[p * set->n_streams + s + 1]; i++) {
+      guint8 slot = set->ops[i].group;
+      if (slot == OP_NO_GROUP)
+        continue;
+      if (stream_of[slot] != G_MAXUINT16 && stream_of[slot] != s)
+        return invalid (error, "program %u: group slot %u is used on streams %u and %u", p, slot,
+                        stream_of[slot], s);
+      stream_of[slot] = (guint16)s;
+    }
+  return TRUE;
+}
+
 static gboolean
 verify_rank (const ProgramSet *set, guint r, guint32 *members, GError **error)
 {
@@ -299,6 +319,9 @@ verify_rank (const ProgramSet *set, guint r, guint32 *members, GError **error)
       continue;
     if (g >= set->n_groups)
       return invalid (error, "rank %u: no group %u", r, g);
+    for (guint k = 0; k < s; k++)
+      if (set->groups[(gsize)r * set->n_slots + k] == g)
+        return invalid (error, "rank %u: group %u is in slots %u and %u", r, g, k, s);
     members[g]++;
   }
   return TRUE;
@@ -309,6 +332,9 @@ program_verify (const ProgramSet *set, GError **error)
 {
   if (!verify_costs (set, error))
     return FALSE;
+  for (guint p = 0; p < set->n_programs; p++)
+    if (!verify_slots (set, p, error))
+      return FALSE;
   g_autofree guint32 *members = g_new0 (guint32, MAX (set->n_groups, 1));
   for (guint r = 0; r < set->n_ranks; r++)
     if (!verify_rank (set, r, members, error))

@@ -117,12 +117,13 @@ void program_begin (ProgramBuilder *b); /* next program */
 guint32 program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 tag);
 /* Adds a wait to the operation appended last to stream; count 0 is dropped. */
 void program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, guint32 count);
-void program_group (ProgramBuilder *b, guint stream,
-                    guint slot); /* makes the last op a rendezvous */
+/* Makes the last op a rendezvous of the slot's group: it starts when every member has come. The
+ * calls of one slot must all be on one stream, and a rank is a member of a group once: who comes to
+ * which meeting would hang on the order of evaluation otherwise (program_verify refuses it). */
+void program_group (ProgramBuilder *b, guint stream, guint slot);
+guint32 program_count (const ProgramBuilder *b, guint stream); /* of the current program, so far */
 /* TRUE once a stream has had more operations than a wait can count: the set must not be used. */
 gboolean program_builder_overflown (const ProgramBuilder *b);
-guint32 program_count (const ProgramBuilder *b,
-                       guint stream); /* ops so far in the current program */
 
 /* Ends building. ranks: one per program, in order, weight 1, until changed by the caller through
  * the returned set's arrays: peers (n_peers each) and groups are zeroed / GROUP_NONE. */
