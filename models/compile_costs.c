@@ -4,12 +4,13 @@
 #include <string.h>
 
 SimTime
-compile_ticks (double seconds)
+compile_ticks (Compile *c, double seconds)
 {
   SimTime t = 0;
-  gboolean ok = sim_time_from_s (seconds, SIM_TICKS_PS, &t);
-  g_assert (ok);
-  return t;
+  if (sim_time_from_s (seconds, SIM_TICKS_PS, &t) && t <= PASS_TICKS_MAX)
+    return t;
+  c->overflow = TRUE;
+  return 0;
 }
 
 guint
@@ -36,7 +37,7 @@ compile_layer_cost (Compile *c, gint64 layer, LayerPass pass)
 static void
 add_host_gap (Compile *c, PassCost *cost)
 {
-  SimTime gap = compile_ticks (c->s->software.host_chunk_us * 1e-6);
+  SimTime gap = compile_ticks (c, c->s->software.host_chunk_us * 1e-6);
   cost->part[PART_HOST] += gap;
   cost->total += gap;
 }
@@ -45,13 +46,12 @@ static void
 measured_pass (Compile *c, LayerPass pass, PassCost *out)
 {
   const StageTimes *st = c->times;
-  double t = pass == LP_FORWARD      ? st->forward_s
-             : pass == LP_INPUT_GRAD ? st->input_grad_s
-             : pass == LP_WEIGHT_GRAD
-                 ? st->weight_grad_s
-                 : st->input_grad_s + st->weight_grad_s;
+  double t = pass == LP_FORWARD       ? st->forward_s
+             : pass == LP_INPUT_GRAD  ? st->input_grad_s
+             : pass == LP_WEIGHT_GRAD ? st->weight_grad_s
+                                      : st->input_grad_s + st->weight_grad_s;
   memset (out, 0, sizeof *out);
-  out->part[PART_COMPUTE] = out->total = compile_ticks (t / (double)c->s->parallel.vpp);
+  out->part[PART_COMPUTE] = out->total = compile_ticks (c, t / (double)c->s->parallel.vpp);
 }
 
 static void
@@ -79,14 +79,14 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
   }
   add_host_gap (c, out);
   if (pass != LP_WEIGHT_GRAD)
-    out->host += compile_ticks (c->s->software.host_microbatch_us * 1e-6);
+    out->host += compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
 }
 
 static StageParams
 layer_params (const Compile *c, gint64 layer)
 {
-  StageLayers one = { .n_stages = 3, .first_layer = (gint64[]){ 0, layer, 0 },
-                      .n_layers = (gint64[]){ 0, 1, 0 } };
+  StageLayers one = {
+      .n_stages = 3, .first_layer = (gint64[]){0, layer, 0}, .n_layers = (gint64[]){0, 1, 0}};
   return stage_params_per_rank (c->s, &one, 1);
 }
 
@@ -95,13 +95,13 @@ static guint32
 mtp_piece (Compile *c, LayerPass pass, StageParams *params)
 {
   PassCost one, sum;
-  RankParams r = model_rank_mtp (&c->s->model, c->s->parallel.tp, c->s->parallel.ep,
-                                 spec_expert_tp (c->s));
+  RankParams r =
+      model_rank_mtp (&c->s->model, c->s->parallel.tp, c->s->parallel.ep, spec_expert_tp (c->s));
   memset (&sum, 0, sizeof sum);
   mtp_pass_cost (&c->p, pass, &one);
   for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
     pass_cost_add (&sum, &one);
-  *params = (StageParams){ (double)r.dense, (double)r.experts };
+  *params = (StageParams){(double)r.dense, (double)r.experts};
   return program_cost_parts (c->b, sum.part);
 }
 
@@ -112,8 +112,7 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   StageCost *sc = &c->stage[stage];
   guint32 *costs = g_new (guint32, c->sl->n_layers[stage] + 3);
   StageParams *params = g_new0 (StageParams, c->sl->n_layers[stage] + 3);
-  double table = (double)c->p.vocab_padded * (double)c->s->model.hidden /
-                 (double)c->s->parallel.tp;
+  double table = (double)c->p.vocab_padded * (double)c->s->model.hidden / (double)c->s->parallel.tp;
   PassCost more;
   guint n = 0;
   if (stage + 1 == c->sl->n_stages) {
@@ -162,9 +161,9 @@ transfer_cost (Compile *c)
   else
     t = p2p_time_s (s->fabric, c->p.groups.pp_same_node, c->p.groups.pp_sharers, bytes);
   if (c->times == NULL && !s->parallel.sequence_parallel && sw->pp_scatter_gather)
-    t += coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.tp,
-                      bytes * (double)s->parallel.tp, NULL);
-  c->send_cost = program_cost (c->b, PART_PP_COMM, compile_ticks (t));
+    t += coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.tp, bytes * (double)s->parallel.tp,
+                      NULL);
+  c->send_cost = program_cost (c->b, PART_PP_COMM, compile_ticks (c, t));
 }
 
 /* Layer by layer, stage is like the one before it. */
@@ -182,10 +181,10 @@ same_kinds (const Compile *c, guint stage)
 void
 compile_costs (Compile *c)
 {
-  gboolean kinds[4] = { FALSE };
+  gboolean kinds[4] = {FALSE};
   for (guint i = 0; i < c->t->first[c->t->ranks]; i++)
     kinds[c->t->actions[i].kind] = TRUE;
-  static const LayerPass pass_of[4] = { LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD };
+  static const LayerPass pass_of[4] = {LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD};
   c->stage = g_new0 (StageCost, c->sl->n_stages);
   c->zero_cost = program_cost (c->b, PART_OTHER, 0);
   for (guint s = 0; s < c->sl->n_stages; s++) {
@@ -203,6 +202,7 @@ compile_costs (Compile *c)
         c->stage[s].cost[pass] = program_cost_parts (c->b, c->stage[s].pass[pass].part);
       }
       const PassCost *pc = &c->stage[s].pass[pass];
+      c->overflow |= pc->overflow;
       if (pc->host > pc->total)
         c->host_bound = TRUE;
       if (c->split && (pass == LP_BACKWARD || pass == LP_WEIGHT_GRAD))

@@ -1,5 +1,5 @@
-/* Forward and backward of different micro-batches as one: the all-to-all of each beside the compute of
- * the other. Which neighbours of a row run so, and what the pair costs. */
+/* Forward and backward of different micro-batches as one: the all-to-all of each beside the compute
+ * of the other. Which neighbours of a row run so, and what the pair costs. */
 #include "compile_int.h"
 
 #include <string.h>
@@ -11,24 +11,27 @@ may_pair (const Compile *c, const SchedAction *a, const SchedAction *b)
     return FALSE;
   /* a backward that needs the forward beside it cannot run with it */
   gboolean needs = a->kind == SCHED_F && a->stage == b->stage && a->microbatch == b->microbatch;
-  return !needs && c->sl->n_layers[a->stage] > 0 && c->sl->n_layers[b->stage] > 0;
+  return !needs && c->sl->n_layers[sched_part (c->t, a->stage)] > 0 &&
+         c->sl->n_layers[sched_part (c->t, b->stage)] > 0;
 }
 
-/* Greedy, along each row. The last backward of a stage stays alone when gradients are reduced beside
- * its pieces. */
+/* Greedy, along each row. The last backward of a stage stays alone when gradients are reduced
+ * beside its pieces. */
 void
 compile_find_pairs (Compile *c)
 {
   const SchedTable *t = c->t;
   const Spec *s = c->s;
-  if (!s->software.ep_overlap || s->parallel.ep <= 1 || s->model.num_experts == 0 || c->times != NULL)
+  if (!s->software.ep_overlap || s->parallel.ep <= 1 || s->model.num_experts == 0 ||
+      c->times != NULL)
     return;
   c->paired = g_new0 (guint32, t->first[t->ranks]);
   c->pair_cost = g_hash_table_new (NULL, NULL);
   for (guint r = 0; r < t->ranks; r++)
     for (guint32 i = t->first[r]; i + 1 < t->first[r + 1]; i++) {
       const SchedAction *a = &t->actions[i];
-      gboolean last = c->split && (c->last_back[a[0].stage] == i || c->last_back[a[1].stage] == i + 1);
+      gboolean last =
+          c->split && (c->last_back[a[0].stage] == i || c->last_back[a[1].stage] == i + 1);
       if (last || !may_pair (c, a, a + 1))
         continue;
       c->paired[i] = i + 2;
@@ -81,8 +84,8 @@ joint_cost (Compile *c, guint fs, guint bs, SimTime part[PART_COUNT])
   }
 }
 
-/* A part that grows in the pair (compute beside a collective) while others shrink can leave another part
- * a little under zero: what is missing is taken from the largest. */
+/* A part that grows in the pair (compute beside a collective) while others shrink can leave another
+ * part a little under zero: what is missing is taken from the largest. */
 static void
 no_negative (SimTime part[PART_COUNT])
 {
@@ -108,7 +111,8 @@ compile_pair_cost (Compile *c, guint forward_stage, guint backward_stage, gboole
     double tb = (double)c->stage[backward_stage].pass[LP_BACKWARD].total;
     joint_cost (c, forward_stage, backward_stage, part);
     no_negative (part);
-    for (guint p = 0; p < PART_COUNT; p++) { /* both end together; the table has one after the other */
+    for (guint p = 0; p < PART_COUNT;
+         p++) { /* both end together; the table has one after the other */
       f[p] = (SimTime)((double)part[p] * tf / (tf + tb));
       b[p] = part[p] - f[p];
     }

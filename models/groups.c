@@ -1,7 +1,7 @@
 /* Which ranks a group of each kind spans, and how its members lie over the nodes.
- * Order of ranks: tp innermost, then cp, dp, pp (Megatron's default tp-cp-ep-dp-pp). Experts have an
- * order of their own over the same tp*cp*dp ranks: etp innermost, then ep, edp (MoE Parallel Folding,
- * arXiv 2504.14960). A node is a scale-up domain. */
+ * Order of ranks: tp innermost, then cp, dp, pp (Megatron's default tp-cp-ep-dp-pp). Experts have
+ * an order of their own over the same tp*cp*dp ranks: etp innermost, then ep, edp (MoE Parallel
+ * Folding, arXiv 2504.14960). A node is a scale-up domain. */
 #include <math.h>
 
 #include "fabric.h"

@@ -1,6 +1,6 @@
-/* The attention core: scores, softmax, values. Unfused it is batched GEMMs and memory-bound kernels on
- * s*s elements; fused it is one flash-like kernel. With context parallelism the keys and values travel
- * round a ring beside the attention of the block at hand. */
+/* The attention core: scores, softmax, values. Unfused it is batched GEMMs and memory-bound kernels
+ * on s*s elements; fused it is one flash-like kernel. With context parallelism the keys and values
+ * travel round a ring beside the attention of the block at hand. */
 #include "layer_emit.h"
 
 typedef struct {
@@ -105,11 +105,18 @@ static void
 fused (Emit *e, const Core *c, gint64 layer, Pass pass)
 {
   const Spec *s = e->p->s;
-  AttnShape shape = { .batch = c->b, .heads = c->a, .kv_heads = c->akv, .seq_q = c->s,
-                      .seq_kv = c->s, .head_dim_qk = c->hd, .head_dim_v = c->hdv,
-                      .window = s->model.index_topk > 0 ? s->model.index_topk
-                                              : model_layer_window (&s->model, layer), .causal = s->model.causal,
-                      .dtype = e->p->act_bytes > 2.0 ? DT_FP32 : DT_BF16, .pass = pass };
+  AttnShape shape = {.batch = c->b,
+                     .heads = c->a,
+                     .kv_heads = c->akv,
+                     .seq_q = c->s,
+                     .seq_kv = c->s,
+                     .head_dim_qk = c->hd,
+                     .head_dim_v = c->hdv,
+                     .window = s->model.index_topk > 0 ? s->model.index_topk
+                                                       : model_layer_window (&s->model, layer),
+                     .causal = s->model.causal,
+                     .dtype = e->p->act_bytes > 2.0 ? DT_FP32 : DT_BF16,
+                     .pass = pass};
   if (s->model.sliding_chunks && shape.window > 0 && shape.window < c->s && s->parallel.cp == 1) {
     shape.batch *= c->s / shape.window; /* chunks are sequences of their own */
     shape.seq_q = shape.seq_kv = shape.window;
@@ -125,7 +132,7 @@ void
 emit_attention_core (Emit *e, gint64 layer, Pass pass)
 {
   const Spec *s = e->p->s;
-  gboolean is_unfused = s->software.attention == ATTN_UNFUSED;
+  gboolean is_unfused = e->p->attention == ATTN_UNFUSED;
   gboolean wide = e->wide;
   Core c;
   core_dims (e->p, &c);

@@ -1,5 +1,6 @@
-/* The kernels of a dense transformer layer, forward and backward, in the order a framework issues them.
- * Bytes per element: activations act_bytes (2 in 16-bit training), dropout masks 1, fp32 4. */
+/* The kernels of a dense transformer layer, forward and backward, in the order a framework issues
+ * them. Bytes per element: activations act_bytes (2 in 16-bit training), dropout masks 1, fp32 4.
+ */
 #include "layer_emit.h"
 
 typedef struct {
@@ -35,8 +36,8 @@ tp_bytes (const Pricing *p)
 static double
 op_bytes (const Emit *e, CollOp op)
 {
-  gboolean narrow = op == COLL_ALL_GATHER && !e->wide && spec_narrow (e->p->s) &&
-                    e->p->s->software.fp8_tp_gather;
+  gboolean narrow =
+      op == COLL_ALL_GATHER && !e->wide && spec_narrow (e->p->s) && e->p->s->software.fp8_tp_gather;
   return narrow ? tp_bytes (e->p) / e->p->act_bytes : tp_bytes (e->p);
 }
 
@@ -46,8 +47,9 @@ is_sp (const Emit *e)
   return e->p->s->parallel.sequence_parallel && e->p->s->parallel.tp > 1;
 }
 
-/* A collective cut into tp pieces beside the kernel that follows: the first piece is exposed, the rest
- * runs beside it (Wang et al. 2023, decomposed collectives). Returns the count to join afterwards. */
+/* A collective cut into tp pieces beside the kernel that follows: the first piece is exposed, the
+ * rest runs beside it (Wang et al. 2023, decomposed collectives). Returns the count to join
+ * afterwards. */
 static guint32
 pipelined_comm (Emit *e, const char *name, CollOp op)
 {
@@ -55,10 +57,11 @@ pipelined_comm (Emit *e, const char *name, CollOp op)
   double bytes = op_bytes (e, op);
   double t = coll_time_s (s->fabric, op, &e->p->groups.tp, bytes, NULL);
   double piece = t / (double)s->parallel.tp;
-  emit_comm_s (e, name, PART_TP_COMM, piece, bytes, FALSE);
+  double piece_bytes = bytes / (double)s->parallel.tp;
+  emit_comm_s (e, name, PART_TP_COMM, piece, piece_bytes, FALSE);
   e->beside_s = t - piece;
   /* the rest starts with the kernel: it needs only what the first piece needed */
-  return emit_comm_s (e, name, PART_TP_COMM, t - piece, bytes, TRUE);
+  return emit_comm_s (e, name, PART_TP_COMM, t - piece, bytes - piece_bytes, TRUE);
 }
 
 /* Column-parallel linear forward: gather the sequence first when it is divided. */
@@ -67,7 +70,8 @@ column_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
 {
   guint32 later = 0;
   gboolean own = is_sp (e) && e->p->s->software.fp8_tp_gather; /* quantised before it is gathered */
-  emit_quantise (e, "quantise", (double)(own ? tokens / e->p->s->parallel.tp : tokens) * (double)k, TRUE);
+  emit_quantise (e, "quantise", (double)(own ? tokens / e->p->s->parallel.tp : tokens) * (double)k,
+                 TRUE);
   if (is_sp (e)) {
     if (e->p->s->software.tp_overlap == TPOV_PIPELINED)
       later = pipelined_comm (e, "tp all-gather", COLL_ALL_GATHER);
@@ -94,24 +98,33 @@ row_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
                   is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, tp_bytes (e->p), FALSE);
 }
 
+/* Of the gradient that micro-batches add up in; a second, 16-bit one beside it is memory only. */
+static double
+main_grad_bytes (const Emit *e)
+{
+  return MIN (e->p->s->software.grad_bytes, 4.0);
+}
+
 static void
 wgrad (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
 {
   emit_gemm (e, name, GEMM_WGRAD, n, k, tokens, 1);
-  if (!e->p->s->software.grad_accum_fusion) /* gradient is added to the fp32 main gradient apart */
+  if (!e->p->s->software.grad_accum_fusion) /* gradient is added to the main gradient apart */
     emit_memory (e, "grad add", MEMK_STREAM,
-                 (double)n * (double)k * (e->p->act_bytes + 2.0 * e->p->s->software.grad_bytes));
+                 (double)n * (double)k * (e->p->act_bytes + 2.0 * main_grad_bytes (e)));
 }
 
 static double
 tp_time (const Emit *e, CollOp op)
 {
   const Spec *s = e->p->s;
-  return s->parallel.tp > 1 ? coll_time_s (s->fabric, op, &e->p->groups.tp, op_bytes (e, op), NULL) : 0;
+  return s->parallel.tp > 1 ? coll_time_s (s->fabric, op, &e->p->groups.tp, op_bytes (e, op), NULL)
+                            : 0;
 }
 
-/* Column-parallel backward: input gradients are reduced over tp; beside the weight-gradient GEMM where
- * the framework does that. With sequence parallelism the input is gathered again, beside dgrad. */
+/* Column-parallel backward: input gradients are reduced over tp; beside the weight-gradient GEMM
+ * where the framework does that. With sequence parallelism the input is gathered again, beside
+ * dgrad. */
 static void
 column_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint64 n, gint64 k)
 {
@@ -122,7 +135,8 @@ column_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint6
   if (pass != LP_WEIGHT_GRAD) {
     emit_quantise (e, "quantise grad", (double)tokens * (double)n, TRUE);
     if (is_sp (e) && both) {
-      gathered = emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, op_bytes (e, COLL_ALL_GATHER), overlap);
+      gathered = emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, op_bytes (e, COLL_ALL_GATHER),
+                               overlap);
       e->beside_s = overlap ? tp_time (e, COLL_ALL_GATHER) : 0;
     }
     emit_gemm (e, name, GEMM_DGRAD, tokens, k, n, 1);
@@ -514,7 +528,7 @@ emit_embedding (Emit *e, gint64 layer, LayerPass pass)
   emit_memory (e, "embedding grad", MEMK_EMBEDDING, 3.0 * act);
   /* a dense gradient table is zeroed, written and added to the main gradient */
   emit_memory (e, "embedding grad table", MEMK_STREAM,
-               table * (2.0 * d.a + 2.0 * s->software.grad_bytes));
+               table * (2.0 * d.a + 2.0 * main_grad_bytes (e)));
 }
 
 static void
@@ -524,7 +538,8 @@ loss (Emit *e, const Dims *d, gboolean forward)
   double logits = (double)d->T * (double)e->p->vocab_padded / (double)s->parallel.tp;
   emit_memory (e, forward ? "loss" : "loss backward", MEMK_XENT,
                logits * s->software.xent_passes * (forward ? 0.7 : 0.3));
-  if (forward && s->parallel.tp > 1) { /* maximum, sum and target logit over the vocabulary shards */
+  if (forward &&
+      s->parallel.tp > 1) { /* maximum, sum and target logit over the vocabulary shards */
     double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &e->p->groups.tp, 4.0 * (double)d->T, NULL);
     for (int i = 0; i < 3; i++)
       emit_comm_s (e, "tp loss", PART_TP_COMM, t, 4.0 * (double)d->T, FALSE);
@@ -558,8 +573,9 @@ emit_head (Emit *e, gint64 layer, LayerPass pass)
     norm_backward (e, &d, d.Tsp, d.h);
 }
 
-/* One multi-token-prediction module (DeepSeek-V3, arXiv 2412.19437, section 2.2): the embedding of the
- * next token and the hidden state, a norm of each, their projection to one, a layer, and the head. */
+/* One multi-token-prediction module (DeepSeek-V3, arXiv 2412.19437, section 2.2): the embedding of
+ * the next token and the hidden state, a norm of each, their projection to one, a layer, and the
+ * head. */
 void
 emit_mtp (Emit *e, gint64 layer, LayerPass pass)
 {

@@ -1,10 +1,10 @@
 /* Mixers other than plain attention: latent attention and the gated delta rule.
  *
- * Latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): queries and keys+values pass through
- * narrow projections that every tensor-parallel rank holds whole; with sequence parallelism they run
- * on the rank's own tokens and the narrow result is gathered, as Megatron-Core does. Attention has
- * d_qk = nope + rope and d_v of its own.
- * Gated delta rule (arXiv 2412.06464) in its chunked form: products of chunks of 64 tokens.
+ * Latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): queries and keys+values pass
+ * through narrow projections that every tensor-parallel rank holds whole; with sequence parallelism
+ * they run on the rank's own tokens and the narrow result is gathered, as Megatron-Core does.
+ * Attention has d_qk = nope + rope and d_v of its own. Gated delta rule (arXiv 2412.06464) in its
+ * chunked form: products of chunks of 64 tokens.
  */
 #include "layer_emit.h"
 
@@ -36,8 +36,8 @@ static void
 narrow_comm (Emit *e, const LatentDims *d, CollOp op, gint64 width)
 {
   if (e->p->s->parallel.sequence_parallel)
-    emit_tp_comm (e, op == COLL_ALL_GATHER ? "tp all-gather latent" : "tp reduce-scatter latent", op,
-                  d->a * (double)d->T * (double)width, FALSE);
+    emit_tp_comm (e, op == COLL_ALL_GATHER ? "tp all-gather latent" : "tp reduce-scatter latent",
+                  op, d->a * (double)d->T * (double)width, FALSE);
   else if (op != COLL_ALL_GATHER)
     emit_tp_comm (e, "tp all-reduce latent", COLL_ALL_REDUCE, d->a * (double)d->T * (double)width,
                   FALSE);
@@ -91,10 +91,12 @@ indexer (Emit *e, const LatentDims *d, gboolean forward)
     return;
   gint64 rows = d->T / b, pairs = m->causal ? MAX (s / 2, 1) : s;
   GemmRole role = forward ? GEMM_FORWARD : GEMM_DGRAD;
-  emit_gemm (e, "indexer projections", role, d->T, m->index_heads * m->index_head_dim, d->q_rank, 1);
+  emit_gemm (e, "indexer projections", role, d->T, m->index_heads * m->index_head_dim, d->q_rank,
+             1);
   for (int i = forward ? 1 : 2; i > 0; i--)
     emit_gemm (e, "indexer scores", role, rows, pairs, m->index_head_dim, b * m->index_heads);
-  emit_memory (e, "indexer top-k", MEMK_ELEMENTWISE, 3.0 * 4.0 * (double)(b * rows) * (double)pairs);
+  emit_memory (e, "indexer top-k", MEMK_ELEMENTWISE,
+               3.0 * 4.0 * (double)(b * rows) * (double)pairs);
 }
 
 void
@@ -175,8 +177,8 @@ delta_dims (const Pricing *p, DeltaDims *d)
   d->a = p->act_bytes;
 }
 
-/* Products of one chunk: k k', its inverse applied to k and v, q k' and its product with v inside the
- * chunk; k S, q S and the state's update across chunks. Backward does each twice. */
+/* Products of one chunk: k k', its inverse applied to k and v, q k' and its product with v inside
+ * the chunk; k S, q S and the state's update across chunks. Backward does each twice. */
 static void
 delta_chunks (Emit *e, const DeltaDims *d, gboolean forward)
 {
@@ -206,7 +208,8 @@ emit_delta_forward (Emit *e, gint64 layer)
   (void)layer;
   delta_dims (e->p, &d);
   emit_column_forward (e, "delta in", d.T, 2 * d.k + 2 * d.v + 2 * d.heads, d.h);
-  emit_memory (e, "delta convolution", MEMK_ELEMENTWISE, 2.0 * d.a * (double)d.T * (double)(2 * d.k + d.v));
+  emit_memory (e, "delta convolution", MEMK_ELEMENTWISE,
+               2.0 * d.a * (double)d.T * (double)(2 * d.k + d.v));
   emit_norm (e, TRUE, d.T, 2 * d.k);
   delta_chunks (e, &d, TRUE);
   emit_norm (e, TRUE, d.T, d.v);

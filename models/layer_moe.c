@@ -1,22 +1,24 @@
 /* The kernels of a mixture-of-experts layer's second half.
  *
  * Pieces, in the order of forward: route (router GEMM, top-k, sorting of tokens by destination),
- * dispatch (all-to-all), experts (grouped GEMMs), combine (all-to-all back), collect (weighted sum).
- * Under sequence parallelism every rank routes its own tokens, T/tp of them; with etp > 1 the ranks of
- * an expert-tensor group gather theirs. All ranks wait in the combine for the busiest one, so that one
- * is priced: load = its rows over the mean.
+ * dispatch (all-to-all), experts (grouped GEMMs), combine (all-to-all back), collect (weighted
+ * sum). Under sequence parallelism every rank routes its own tokens, T/tp of them; with etp > 1 the
+ * ranks of an expert-tensor group gather theirs. All ranks wait in the combine for the busiest one,
+ * so that one is priced: load = its rows over the mean.
  *
- * Sources: Megatron-Core's token dispatchers (arXiv 2504.14960) for the plain form; DeepSeek-V3 (arXiv
- * 2412.19437, section 3.2.2) for one copy of a token per destination node and per destination GPU.
+ * Sources: Megatron-Core's token dispatchers (arXiv 2504.14960) for the plain form; DeepSeek-V3
+ * (arXiv 2412.19437, section 3.2.2) for one copy of a token per destination node and per
+ * destination GPU.
  */
 #include <math.h>
 
 #include "fabric.h"
 #include "layer_emit.h"
 
-#define ROUTER_PASSES 16.0       /* softmax, top-k, scatter, counts, auxiliary loss as kernels of their own */
-#define ROUTER_PASSES_FUSED 4.0
-#define ROUTER_KERNELS 14
+#define ROUTER_PASSES                                                                              \
+  16.0 /* softmax, top-k, scatter, counts, auxiliary loss as kernels of their own */
+#define ROUTER_PASSES_FUSED  4.0
+#define ROUTER_KERNELS       14
 #define ROUTER_KERNELS_FUSED 3
 
 typedef struct {
@@ -24,7 +26,7 @@ typedef struct {
   double rows;            /* rows of the busiest rank's experts */
   double rows_sent;       /* copies of tokens: tokens * k */
   gint64 local, per_expert;
-  gint64 ffn, up;         /* columns of an expert on this rank */
+  gint64 ffn, up; /* columns of an expert on this rank */
 } MoeDims;
 
 static void
@@ -81,13 +83,14 @@ kernel_dispatch_s (const Pricing *p, const MoeDims *d, double elem, double *byte
   return t + sw->ep_base_us * 1e-6;
 }
 
-/* First inside the node, so that all rows for one node leave through the same GPU, then between nodes. */
+/* First inside the node, so that all rows for one node leave through the same GPU, then between
+ * nodes. */
 static double
 hierarchical_s (const Pricing *p, double bytes)
 {
   const Fabric *f = p->s->fabric;
   const CollGroup *g = &p->groups.ep;
-  CollGroup inside = { g->ranks_per_node, g->ranks_per_node, 1, 1 };
+  CollGroup inside = {g->ranks_per_node, g->ranks_per_node, 1, 1};
   double t = coll_time_s (f, COLL_ALLTOALL, &inside, bytes, NULL);
   if (g->nodes <= 1)
     return t;
@@ -119,7 +122,8 @@ moe_dispatch_s (const Pricing *p, gboolean out, double *bytes)
     *bytes += full;
     t += coll_time_s (s->fabric, out ? COLL_ALL_GATHER : COLL_REDUCE_SCATTER, &p->groups.etp, full,
                       NULL);
-  } else if (p->groups.etp.ranks > 1 && !out) { /* every rank has all tokens and a part of their sums */
+  } else if (p->groups.etp.ranks > 1 &&
+             !out) { /* every rank has all tokens and a part of their sums */
     double full = d.tokens * d.h * d.a;
     *bytes += full;
     t += coll_time_s (s->fabric, COLL_ALL_REDUCE, &p->groups.etp, full, NULL);
@@ -148,15 +152,16 @@ router_kernels (Emit *e, const MoeDims *d, const char *name, double share)
 {
   gboolean fused = e->p->s->software.moe_fused_router;
   double n = d->tokens * (double)e->p->s->model.num_experts * 4.0;
-  emit_memory (e, name, MEMK_ELEMENTWISE, share * n * (fused ? ROUTER_PASSES_FUSED : ROUTER_PASSES));
+  emit_memory (e, name, MEMK_ELEMENTWISE,
+               share * n * (fused ? ROUTER_PASSES_FUSED : ROUTER_PASSES));
   guint more = (guint)(share * (fused ? ROUTER_KERNELS_FUSED : ROUTER_KERNELS)) - 1;
   e->kernels += more;
   for (guint i = 0; i < more; i++) /* kernels too small to fill the device */
     emit_small (e);
 }
 
-/* Copies rows into another order: rows_in read, rows_out written; the unfused form makes an index and
- * goes over the rows once more. */
+/* Copies rows into another order: rows_in read, rows_out written; the unfused form makes an index
+ * and goes over the rows once more. */
 static void
 reorder (Emit *e, const MoeDims *d, const char *name, double rows_in, double rows_out)
 {

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-const char *const tp_overlap_names[] = { "none", "dgrad", "pipelined", NULL };
-const char *const optimizer_names[] = { "adam", "sgd", "adam8bit", "lamb", NULL };
-const char *const ep_dispatch_names[] = { "plain", "hierarchical", "deepep", NULL };
-const char *const fp8_recipe_names[] = { "delayed", "current", "block", NULL };
+const char *const tp_overlap_names[] = {"none", "dgrad", "pipelined", NULL};
+const char *const optimizer_names[] = {"adam", "sgd", "adam8bit", "lamb", NULL};
+const char *const ep_dispatch_names[] = {"plain", "hierarchical", "deepep", NULL};
+const char *const fp8_recipe_names[] = {"delayed", "current", "block", NULL};
 
 void
 software_init (SoftwareProfile *s)

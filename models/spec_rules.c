@@ -55,12 +55,17 @@ static const struct {
   const char *name;
   RecomputeModule bit;
 } modules_known[] = {
-  { "core_attn", RECOMP_CORE_ATTN },  { "attention core", RECOMP_CORE_ATTN },
-  { "layernorm", RECOMP_LAYERNORM },  { "norm", RECOMP_LAYERNORM },
-  { "moe_act", RECOMP_MOE_ACT },      { "act", RECOMP_MOE_ACT },
-  { "mla_up_proj", RECOMP_MLA_UP },   { "moe", RECOMP_MOE },
-  { "shared_experts", RECOMP_SHARED }, { "shared_expert", RECOMP_SHARED },
-  { "mlp", RECOMP_MLP },
+    {"core_attn", RECOMP_CORE_ATTN},
+    {"attention core", RECOMP_CORE_ATTN},
+    {"layernorm", RECOMP_LAYERNORM},
+    {"norm", RECOMP_LAYERNORM},
+    {"moe_act", RECOMP_MOE_ACT},
+    {"act", RECOMP_MOE_ACT},
+    {"mla_up_proj", RECOMP_MLA_UP},
+    {"moe", RECOMP_MOE},
+    {"shared_experts", RECOMP_SHARED},
+    {"shared_expert", RECOMP_SHARED},
+    {"mlp", RECOMP_MLP},
 };
 
 static guint
@@ -102,9 +107,8 @@ recompute_parse (const char *text, Recompute *how, guint *modules)
 
 /* ---- experts ---- */
 
-static gboolean
-refuse (const char *key_name, const char **key, GError **error, const char *format, ...)
-    G_GNUC_PRINTF (4, 5);
+static gboolean refuse (const char *key_name, const char **key, GError **error, const char *format,
+                        ...) G_GNUC_PRINTF (4, 5);
 
 static gboolean
 refuse (const char *key_name, const char **key, GError **error, const char *format, ...)
@@ -194,18 +198,20 @@ spec_check_experts (const Spec *s, const char **key, GError **error)
     return FALSE;
   if (p->tp > 1 && !p->sequence_parallel && spec_expert_tp (s) != p->tp)
     return refuse ("parallel.etp", key, error,
-                   "without sequence parallelism every tp rank holds all tokens, so etp must be tp %"
-                   G_GINT64_FORMAT " (found %" G_GINT64_FORMAT "), or sequence_parallel true",
+                   "without sequence parallelism every tp rank holds all tokens, so etp must be tp "
+                   "%" G_GINT64_FORMAT " (found %" G_GINT64_FORMAT "), or sequence_parallel true",
                    p->tp, spec_expert_tp (s));
   if (s->train.moe_imbalance != 0 && s->train.moe_imbalance < 1)
-    return refuse ("train.moe_imbalance", key, error,
-                   "moe_imbalance is the load of the busiest rank over the mean (found %g; allowed: 1 "
-                   "and more)",
-                   s->train.moe_imbalance);
+    return refuse (
+        "train.moe_imbalance", key, error,
+        "moe_imbalance is the load of the busiest rank over the mean (found %g; allowed: 1 "
+        "and more)",
+        s->train.moe_imbalance);
   if (s->train.moe_capacity != 0 && s->train.moe_capacity < 1)
-    return refuse ("train.moe_capacity", key, error,
-                   "a capacity under the mean load drops tokens even when the routing is even (found "
-                   "%g; allowed: 1 and more)",
-                   s->train.moe_capacity);
+    return refuse (
+        "train.moe_capacity", key, error,
+        "a capacity under the mean load drops tokens even when the routing is even (found "
+        "%g; allowed: 1 and more)",
+        s->train.moe_capacity);
   return TRUE;
 }

@@ -25,15 +25,9 @@ static const char *const root_keys[] = {"format", "name",     "description", "cl
 static const char *const cluster_keys[] = {
     "gpu",          "gpus_per_node", "nodes", "gpus", "fabric", "price_usd_per_gpu_hour",
     "node_power_W", "pue",           NULL};
-static const char *const train_keys[] = {"sequence_tokens",
-                                         "global_batch_sequences",
-                                         "micro_batch_sequences",
-                                         "precision",
-                                         "recompute",
-                                         "moe_imbalance",
-                                         "moe_capacity",
-                                         "mfu_convention",
-                                         NULL};
+static const char *const train_keys[] = {
+    "sequence_tokens", "global_batch_sequences", "micro_batch_sequences", "precision", "recompute",
+    "moe_imbalance",   "moe_capacity",           "mfu_convention",        NULL};
 static const char *const parallel_keys[] = {"tp",       "cp",
                                             "pp",       "vpp",
                                             "ep",       "etp",
@@ -122,10 +116,11 @@ read_recompute (const JsonRef *ref, TrainSpec *t, int *mode, GError **error)
       !g_str_has_prefix (text, "selective:"))
     return json_opt_enum (ref, "recompute", recompute_names, mode, error);
   if (!recompute_parse (text, &how, &t->recompute_modules))
-    return json_fail (&at, JSON_ERROR_RANGE, error,
-                      "unknown module (found \"%s\"; allowed: core_attn, layernorm, moe_act, mla_up_proj, "
-                      "moe, shared_experts, mlp)",
-                      text);
+    return json_fail (
+        &at, JSON_ERROR_RANGE, error,
+        "unknown module (found \"%s\"; allowed: core_attn, layernorm, moe_act, mla_up_proj, "
+        "moe, shared_experts, mlp)",
+        text);
   *mode = (int)how;
   return TRUE;
 }

@@ -3,7 +3,8 @@
 #include <string.h>
 
 enum { CELL_FRAMEWORK, CELL_COMMENTS, CELL_GPU, CELL_MODEL, CELL_PRECISION, CELL_COUNT };
-static const char *const cell_names[] = { "framework", "comments", "gpu", "model", "precision", NULL };
+static const char *const cell_names[] = {"framework", "comments",  "gpu",
+                                         "model",     "precision", NULL};
 
 typedef struct {
   GRegex *cell[CELL_COUNT]; /* NULL: any */
@@ -101,7 +102,8 @@ set_mtp (Spec *s, const char *value)
   return TRUE;
 }
 
-/* layers: kernels of fixed shape are in graphs, experts are not; step: the whole iteration is one. */
+/* layers: kernels of fixed shape are in graphs, experts are not; step: the whole iteration is one.
+ */
 static gboolean
 set_graph (Spec *s, const char *value)
 {
@@ -116,9 +118,9 @@ static const struct {
   const char *name;
   gboolean (*apply) (Spec *s, const char *value);
 } known[] = {
-  { "ep_dispatch", set_dispatch },   { "ep_overlap", set_overlap }, { "etp", set_etp },
-  { "moe_imbalance", set_imbalance }, { "moe_capacity", set_capacity }, { "mtp_layers", set_mtp },
-  { "cuda_graph", set_graph },       { "fp8_recipe", set_recipe },
+    {"ep_dispatch", set_dispatch},    {"ep_overlap", set_overlap},    {"etp", set_etp},
+    {"moe_imbalance", set_imbalance}, {"moe_capacity", set_capacity}, {"mtp_layers", set_mtp},
+    {"cuda_graph", set_graph},        {"fp8_recipe", set_recipe},
 };
 
 static gboolean
@@ -135,8 +137,8 @@ apply_one (Spec *s, const char *set, const char *value)
 static gboolean
 read_setting (const JsonRef *obj, Setting *s, GError **error)
 {
-  static const char *const keys[] = { "framework", "comments", "gpu", "model", "precision",
-                                      "set",       "value",    "why", NULL };
+  static const char *const keys[] = {"framework", "comments", "gpu", "model", "precision",
+                                     "set",       "value",    "why", NULL};
   const char *set = NULL, *value = NULL;
   if (!json_check_keys (obj, keys, error) || !json_get_string (obj, "set", &set, error) ||
       !json_get_string (obj, "value", &value, error))
@@ -170,7 +172,7 @@ row_settings_read (const JsonRef *rules, GError **error)
   g_array_set_clear_func (s->list, setting_clear);
   for (int i = 0; i < json_len (&arr); i++) {
     JsonRef item = json_item (&arr, i);
-    Setting one = { { NULL }, NULL, NULL };
+    Setting one = {{NULL}, NULL, NULL};
     gboolean ok = read_setting (&item, &one, error);
     g_array_append_val (s->list, one);
     if (!ok)
