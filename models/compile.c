@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compile_int.h"
+#include "gpu_profile.h"
 
 enum { SLOT_STEP, SLOT_EMBED, N_SLOTS };
 
@@ -229,15 +230,32 @@ tag_of (const SchedAction *a)
 }
 
 static void
-put_reduce (Compile *c, double params)
+put_reduce_over (Compile *c, const CollGroup *group, double params)
 {
   const Spec *s = c->s;
   double bytes = params * s->software.dp_reduce_bytes;
+  if (group->ranks <= 1 || !(params > 0))
+    return;
   CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
-  double t = coll_time_s (s->fabric, op, &c->p.groups.dp, bytes, NULL);
+  double t = coll_time_s (s->fabric, op, group, bytes, NULL);
   guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (c, t));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
+}
+
+/* Experts are reduced over the ranks that hold the same ones, all else over dp*cp. */
+static void
+put_reduce (Compile *c, StageParams p)
+{
+  put_reduce_over (c, &c->p.groups.dp, p.dense);
+  put_reduce_over (c, &c->p.groups.edp, p.experts);
+}
+
+static gboolean
+bucket_full (const Compile *c, double params)
+{
+  const SoftwareProfile *sw = &c->s->software;
+  return sw->dp_bucket_bytes > 0 && params * sw->dp_reduce_bytes >= sw->dp_bucket_bytes;
 }
 
 /* The last backward of a stage, layer by layer; a bucket of gradients is reduced as it fills. */
@@ -247,17 +265,21 @@ put_pieces (Row *w, const SchedAction *a)
   Compile *c = w->c;
   StageCost *sc = stage_cost (c, a->stage);
   const guint32 *costs = a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w;
-  double filled = 0;
+  StageParams filled = {0, 0};
   for (guint i = 0; i < sc->n_pieces; i++) {
     if (i > 0)
       program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, costs[i],
                   OP_TAG (tag_of (a), a->stage, a->microbatch));
-    filled += sc->piece_params[i];
-    gboolean full = c->s->software.dp_bucket_bytes > 0 &&
-                    filled * c->s->software.dp_reduce_bytes >= c->s->software.dp_bucket_bytes;
-    if ((full || i + 1 == sc->n_pieces) && filled > 0) {
-      put_reduce (c, filled);
-      filled = 0;
+    filled.dense += sc->piece_params[i].dense;
+    filled.experts += sc->piece_params[i].experts;
+    gboolean end = i + 1 == sc->n_pieces;
+    if (bucket_full (c, filled.dense) || end) {
+      put_reduce_over (c, &c->p.groups.dp, filled.dense);
+      filled.dense = 0;
+    }
+    if (bucket_full (c, filled.experts) || end) {
+      put_reduce_over (c, &c->p.groups.edp, filled.experts);
+      filled.experts = 0;
     }
   }
 }
@@ -283,6 +305,12 @@ put_action (Row *w, const SchedAction *a, guint32 index)
   gboolean pieces = c->split && completes_gradients (a) && c->last_back[a->stage] == index;
   const StageCost *sc = stage_cost (c, a->stage);
   guint32 cost = sc->cost[pass_of (a)];
+  if (c->paired != NULL && c->paired[index] != 0) {
+    guint other = sched_part (c->t, c->t->actions[c->paired[index] - 1].stage);
+    guint own = sched_part (c->t, a->stage);
+    gboolean forward = a->kind == SCHED_F;
+    cost = compile_pair_cost (c, forward ? own : other, forward ? other : own, forward);
+  }
   if (pieces)
     cost = (a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w)[0];
   put_host (w, a);
@@ -311,24 +339,44 @@ put_action (Row *w, const SchedAction *a, guint32 index)
 
 /* ---- the ends of a step ---- */
 
-static double
+static StageParams
 rank_params (const Compile *c, guint rank)
 {
-  double sum = 0;
+  StageParams sum = {0, 0};
   for (guint st = 0; st < c->t->stages; st++)
-    if (c->t->stage_rank[st] == rank)
-      sum += stage_params_per_rank (c->s, c->sl, sched_part (c->t, st));
+    if (c->t->stage_rank[st] == rank) {
+      StageParams p = stage_params_per_rank (c->s, c->sl, sched_part (c->t, st));
+      sum.dense += p.dense;
+      sum.experts += p.experts;
+    }
   return sum;
 }
 
+static double
+gather_bytes_per_param (const Spec *s)
+{
+  gboolean narrow = s->software.fp8_param_gather && spec_narrow (s);
+  return narrow ? s->software.dp_gather_bytes / 2.0 : s->software.dp_gather_bytes;
+}
+
 static void
-put_gather (Compile *c, double params)
+put_gather_over (Compile *c, const CollGroup *group, double params, guint32 after)
 {
   const Spec *s = c->s;
-  double bytes = params * s->software.dp_gather_bytes;
-  double t = coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.dp, bytes, NULL);
+  if (group->ranks <= 1 || !(params > 0))
+    return;
+  double t =
+      coll_time_s (s->fabric, COLL_ALL_GATHER, group, params * gather_bytes_per_param (s), NULL);
   program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
               OP_TAG (TAG_PARAM_GATHER, 0, 0));
+  program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, after);
+}
+
+static void
+put_gather (Compile *c, StageParams p, guint32 after)
+{
+  put_gather_over (c, &c->p.groups.dp, p.dense, after);
+  put_gather_over (c, &c->p.groups.edp, p.experts, after);
 }
 
 static void
@@ -342,26 +390,32 @@ put_begin (Row *w)
                 OP_TAG (TAG_DATA, 0, 0));
   }
   if (gathers_params (c) && sw->dp_overlap_param) { /* parameters updated by the step before */
-    double params = rank_params (c, w->rank);
+    StageParams held = rank_params (c, w->rank);
+    double params = held.dense + held.experts;
     guint parts = sw->dp_bucket_bytes > 0
                       ? (guint)CLAMP (params * sw->dp_gather_bytes / sw->dp_bucket_bytes, 1, 64)
                       : 1;
     for (guint i = 0; i < parts; i++)
-      put_gather (c, params / parts);
+      put_gather (c, (StageParams){held.dense / parts, held.experts / parts}, 0);
     program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_PARAM_GATHER, 0, 0));
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, 1);
   }
 }
 
 static double
-optimizer_s (const Compile *c, double params)
+optimizer_s (const Compile *c, StageParams held)
 {
   const Spec *s = c->s;
-  double shard = s->parallel.zero_stage >= 1 ? (double)c->p.groups.dp.ranks : 1.0;
+  gboolean divided = s->parallel.zero_stage >= 1;
+  double params = held.dense / (divided ? (double)c->p.groups.dp.ranks : 1.0) +
+                  held.experts / (divided ? (double)c->p.groups.edp.ranks : 1.0);
   double update =
-      gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params / shard * s->software.optimizer_traffic_bytes);
+      gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params * s->software.optimizer_traffic_bytes);
+  if (spec_narrow (s)) /* quantised copies of the weights, made once a step */
+    update += gpu_cast_fp8_s (s->gpu, (held.dense + held.experts) *
+                                          (2.0 + 2.0 * dtype_bytes (s->train.precision)) / 3.0);
   /* norm and scaling read the gradients once more */
-  return update + gpu_memory_s (s->gpu, MEMK_STREAM, params / shard * s->software.grad_bytes);
+  return update + gpu_memory_s (s->gpu, MEMK_STREAM, params * s->software.grad_bytes);
 }
 
 static void
@@ -370,7 +424,7 @@ put_end (Row *w)
   Compile *c = w->c;
   const Spec *s = c->s;
   const SoftwareProfile *sw = &s->software;
-  double params = rank_params (c, w->rank);
+  StageParams params = rank_params (c, w->rank);
   guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
   gboolean embed =
       s->model.tied_embeddings && first != last && (w->rank == first || w->rank == last);
@@ -404,8 +458,7 @@ put_end (Row *w)
               OP_TAG (TAG_OPTIMIZER, 0, 0));
   if (gathers_params (c) && !sw->dp_overlap_param) {
     guint32 updated = program_count (c->b, STREAM_COMPUTE);
-    put_gather (c, params);
-    program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, updated);
+    put_gather (c, params, updated);
     program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_PARAM_GATHER, 0, 0));
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
   }
@@ -452,20 +505,25 @@ may_rendezvous (const SchedTable *t)
 /* The copies of a model that is fed from both ends reduce their gradients together: as many times
  * the ranks, on the nodes of another stage. */
 static void
-join_copies (Compile *c)
+join_group (const Compile *c, CollGroup *g)
 {
-  CollGroup *g = &c->p.groups.dp;
   int copies = (int)c->t->pipelines;
-  if (copies == 1)
-    return;
   g->ranks *= copies;
   if (c->p.groups.pp_same_node) {
     g->ranks_per_node *= copies;
     return;
   }
   g->nodes *= copies;
-  g->sharers =
-      (int)MAX (1, MIN (c->s->cluster.gpus_per_node, c->s->cluster.gpus) / g->ranks_per_node);
+  g->sharers = (int)MAX (1, spec_domain_gpus (c->s) / g->ranks_per_node);
+}
+
+static void
+join_copies (Compile *c)
+{
+  if (c->t->pipelines == 1)
+    return;
+  join_group (c, &c->p.groups.dp);
+  join_group (c, &c->p.groups.edp);
 }
 
 ProgramSet *
@@ -483,6 +541,7 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
   c.scattered = c.n_peers > PROGRAM_MAX_PEERS;
   c.n_peers = MIN (c.n_peers, PROGRAM_MAX_PEERS);
   find_last_backward (&c);
+  compile_find_pairs (&c);
   count_positions (&c);
   for (guint r = 0; r < t->ranks && !c.scattered; r++) {
     Row w = {.c = &c, .rank = r};

@@ -163,8 +163,10 @@ program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, gui
     b->overflown = TRUE;
   if (G_UNLIKELY (c->n_waits == c->cap_waits))
     c->waits = grow (c->waits, c->n_waits, 1, &c->cap_waits, sizeof (Wait));
-  c->waits[c->n_waits++] = (Wait){
-      .peer = peer & 31, .stream = wait_stream & 7, .count = count & PROGRAM_MAX_COUNT};
+  Wait *w = &c->waits[c->n_waits++];
+  w->peer = (peer & 31) - (peer < 0 ? 32 : 0);
+  w->stream = wait_stream & 7;
+  w->count = count & PROGRAM_MAX_COUNT;
   c->ops[c->n_ops - 1].n_waits++;
 }
 
