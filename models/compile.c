@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compile_int.h"
+#include "gpu_profile.h"
 
 enum { SLOT_STEP, SLOT_EMBED, N_SLOTS };
 
@@ -44,6 +45,13 @@ completes_gradients (const SchedAction *a)
   return a->kind == SCHED_B || a->kind == SCHED_W;
 }
 
+/* Steps forward round the ring of n ranks; no division: this runs for every action. */
+static inline guint
+ring_distance (guint from, guint to, guint n)
+{
+  return to >= from ? to - from : to + n - from;
+}
+
 /* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its
  * previous. */
 static guint
@@ -51,8 +59,8 @@ send_stream (const Compile *c, guint from, guint to, gboolean gradient)
 {
   guint n = c->t->ranks;
   if (gradient)
-    return (from + n - 1) % n == to ? STREAM_PREV : STREAM_NEXT;
-  return (from + 1) % n == to ? STREAM_NEXT : STREAM_PREV;
+    return (from == 0 ? n - 1 : from - 1) == to ? STREAM_PREV : STREAM_NEXT;
+  return (from + 1 == n ? 0 : from + 1) == to ? STREAM_NEXT : STREAM_PREV;
 }
 
 static guint
@@ -138,7 +146,8 @@ find_peers (Compile *c)
     guint from = t->stage_rank[s], to = t->stage_rank[s + 1];
     if (from == to || sched_part (t, s + 1) == 0)
       continue;
-    guint32 *ahead = &c->slot[(to + n - from) % n], *back = &c->slot[(from + n - to) % n];
+    guint32 *ahead = &c->slot[ring_distance (from, to, n)],
+            *back = &c->slot[ring_distance (to, from, n)];
     if (*ahead == G_MAXUINT32)
       *ahead = c->n_peers++;
     if (*back == G_MAXUINT32)
@@ -150,7 +159,7 @@ static gint
 peer_slot (const Compile *c, guint rank, guint to)
 {
   guint n = c->t->ranks;
-  return (gint)c->slot[(to + n - rank) % n];
+  return (gint)c->slot[ring_distance (rank, to, n)];
 }
 
 /* ---- one row ---- */
@@ -158,8 +167,9 @@ peer_slot (const Compile *c, guint rank, guint to)
 typedef struct {
   Compile *c;
   guint rank;
-  guint32 sends_next, sends_prev; /* so far */
-  guint32 actions;                /* so far; = host operations */
+  guint32 sends_next, sends_prev;   /* so far */
+  guint32 waited_next, waited_prev; /* of them, by the compute stream */
+  guint32 actions;                  /* so far; = host operations */
 } Row;
 
 static void
@@ -220,15 +230,32 @@ tag_of (const SchedAction *a)
 }
 
 static void
-put_reduce (Compile *c, double params)
+put_reduce_over (Compile *c, const CollGroup *group, double params)
 {
   const Spec *s = c->s;
   double bytes = params * s->software.dp_reduce_bytes;
+  if (group->ranks <= 1 || !(params > 0))
+    return;
   CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
-  double t = coll_time_s (s->fabric, op, &c->p.groups.dp, bytes, NULL);
+  double t = coll_time_s (s->fabric, op, group, bytes, NULL);
   guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (c, t));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
+}
+
+/* Experts are reduced over the ranks that hold the same ones, all else over dp*cp. */
+static void
+put_reduce (Compile *c, StageParams p)
+{
+  put_reduce_over (c, &c->p.groups.dp, p.dense);
+  put_reduce_over (c, &c->p.groups.edp, p.experts);
+}
+
+static gboolean
+bucket_full (const Compile *c, double params)
+{
+  const SoftwareProfile *sw = &c->s->software;
+  return sw->dp_bucket_bytes > 0 && params * sw->dp_reduce_bytes >= sw->dp_bucket_bytes;
 }
 
 /* The last backward of a stage, layer by layer; a bucket of gradients is reduced as it fills. */
@@ -238,17 +265,21 @@ put_pieces (Row *w, const SchedAction *a)
   Compile *c = w->c;
   StageCost *sc = stage_cost (c, a->stage);
   const guint32 *costs = a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w;
-  double filled = 0;
+  StageParams filled = {0, 0};
   for (guint i = 0; i < sc->n_pieces; i++) {
     if (i > 0)
       program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, costs[i],
                   OP_TAG (tag_of (a), a->stage, a->microbatch));
-    filled += sc->piece_params[i];
-    gboolean full = c->s->software.dp_bucket_bytes > 0 &&
-                    filled * c->s->software.dp_reduce_bytes >= c->s->software.dp_bucket_bytes;
-    if ((full || i + 1 == sc->n_pieces) && filled > 0) {
-      put_reduce (c, filled);
-      filled = 0;
+    filled.dense += sc->piece_params[i].dense;
+    filled.experts += sc->piece_params[i].experts;
+    gboolean end = i + 1 == sc->n_pieces;
+    if (bucket_full (c, filled.dense) || end) {
+      put_reduce_over (c, &c->p.groups.dp, filled.dense);
+      filled.dense = 0;
+    }
+    if (bucket_full (c, filled.experts) || end) {
+      put_reduce_over (c, &c->p.groups.edp, filled.experts);
+      filled.experts = 0;
     }
   }
 }
@@ -274,14 +305,24 @@ put_action (Row *w, const SchedAction *a, guint32 index)
   gboolean pieces = c->split && completes_gradients (a) && c->last_back[a->stage] == index;
   const StageCost *sc = stage_cost (c, a->stage);
   guint32 cost = sc->cost[pass_of (a)];
+  if (c->paired != NULL && c->paired[index] != 0) {
+    guint other = sched_part (c->t, c->t->actions[c->paired[index] - 1].stage);
+    guint own = sched_part (c->t, a->stage);
+    gboolean forward = a->kind == SCHED_F;
+    cost = compile_pair_cost (c, forward ? own : other, forward ? other : own, forward);
+  }
   if (pieces)
     cost = (a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w)[0];
   put_host (w, a);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
   wait_for_input (w, a);
   if (!c->s->software.pp_overlap) { /* the transfer before blocks the stream */
-    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_NEXT, w->sends_next);
-    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_PREV, w->sends_prev);
+    if (w->waited_next != w->sends_next)
+      program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_NEXT, w->sends_next);
+    if (w->waited_prev != w->sends_prev)
+      program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_PREV, w->sends_prev);
+    w->waited_next = w->sends_next;
+    w->waited_prev = w->sends_prev;
   }
   if (c->host_bound)
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
@@ -298,24 +339,44 @@ put_action (Row *w, const SchedAction *a, guint32 index)
 
 /* ---- the ends of a step ---- */
 
-static double
+static StageParams
 rank_params (const Compile *c, guint rank)
 {
-  double sum = 0;
+  StageParams sum = {0, 0};
   for (guint st = 0; st < c->t->stages; st++)
-    if (c->t->stage_rank[st] == rank)
-      sum += stage_params_per_rank (c->s, c->sl, sched_part (c->t, st));
+    if (c->t->stage_rank[st] == rank) {
+      StageParams p = stage_params_per_rank (c->s, c->sl, sched_part (c->t, st));
+      sum.dense += p.dense;
+      sum.experts += p.experts;
+    }
   return sum;
 }
 
+static double
+gather_bytes_per_param (const Spec *s)
+{
+  gboolean narrow = s->software.fp8_param_gather && spec_narrow (s);
+  return narrow ? s->software.dp_gather_bytes / 2.0 : s->software.dp_gather_bytes;
+}
+
 static void
-put_gather (Compile *c, double params)
+put_gather_over (Compile *c, const CollGroup *group, double params, guint32 after)
 {
   const Spec *s = c->s;
-  double bytes = params * s->software.dp_gather_bytes;
-  double t = coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.dp, bytes, NULL);
+  if (group->ranks <= 1 || !(params > 0))
+    return;
+  double t =
+      coll_time_s (s->fabric, COLL_ALL_GATHER, group, params * gather_bytes_per_param (s), NULL);
   program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
               OP_TAG (TAG_PARAM_GATHER, 0, 0));
+  program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, after);
+}
+
+static void
+put_gather (Compile *c, StageParams p, guint32 after)
+{
+  put_gather_over (c, &c->p.groups.dp, p.dense, after);
+  put_gather_over (c, &c->p.groups.edp, p.experts, after);
 }
 
 static void
@@ -329,26 +390,32 @@ put_begin (Row *w)
                 OP_TAG (TAG_DATA, 0, 0));
   }
   if (gathers_params (c) && sw->dp_overlap_param) { /* parameters updated by the step before */
-    double params = rank_params (c, w->rank);
+    StageParams held = rank_params (c, w->rank);
+    double params = held.dense + held.experts;
     guint parts = sw->dp_bucket_bytes > 0
                       ? (guint)CLAMP (params * sw->dp_gather_bytes / sw->dp_bucket_bytes, 1, 64)
                       : 1;
     for (guint i = 0; i < parts; i++)
-      put_gather (c, params / parts);
+      put_gather (c, (StageParams){held.dense / parts, held.experts / parts}, 0);
     program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_PARAM_GATHER, 0, 0));
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, 1);
   }
 }
 
 static double
-optimizer_s (const Compile *c, double params)
+optimizer_s (const Compile *c, StageParams held)
 {
   const Spec *s = c->s;
-  double shard = s->parallel.zero_stage >= 1 ? (double)c->p.groups.dp.ranks : 1.0;
+  gboolean divided = s->parallel.zero_stage >= 1;
+  double params = held.dense / (divided ? (double)c->p.groups.dp.ranks : 1.0) +
+                  held.experts / (divided ? (double)c->p.groups.edp.ranks : 1.0);
   double update =
-      gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params / shard * s->software.optimizer_traffic_bytes);
+      gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params * s->software.optimizer_traffic_bytes);
+  if (spec_narrow (s)) /* quantised copies of the weights, made once a step */
+    update += gpu_cast_fp8_s (s->gpu, (held.dense + held.experts) *
+                                          (2.0 + 2.0 * dtype_bytes (s->train.precision)) / 3.0);
   /* norm and scaling read the gradients once more */
-  return update + gpu_memory_s (s->gpu, MEMK_STREAM, params / shard * s->software.grad_bytes);
+  return update + gpu_memory_s (s->gpu, MEMK_STREAM, params * s->software.grad_bytes);
 }
 
 static void
@@ -357,7 +424,7 @@ put_end (Row *w)
   Compile *c = w->c;
   const Spec *s = c->s;
   const SoftwareProfile *sw = &s->software;
-  double params = rank_params (c, w->rank);
+  StageParams params = rank_params (c, w->rank);
   guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
   gboolean embed =
       s->model.tied_embeddings && first != last && (w->rank == first || w->rank == last);
@@ -391,8 +458,7 @@ put_end (Row *w)
               OP_TAG (TAG_OPTIMIZER, 0, 0));
   if (gathers_params (c) && !sw->dp_overlap_param) {
     guint32 updated = program_count (c->b, STREAM_COMPUTE);
-    put_gather (c, params);
-    program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, updated);
+    put_gather (c, params, updated);
     program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_PARAM_GATHER, 0, 0));
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
   }
@@ -439,20 +505,25 @@ may_rendezvous (const SchedTable *t)
 /* The copies of a model that is fed from both ends reduce their gradients together: as many times
  * the ranks, on the nodes of another stage. */
 static void
-join_copies (Compile *c)
+join_group (const Compile *c, CollGroup *g)
 {
-  CollGroup *g = &c->p.groups.dp;
   int copies = (int)c->t->pipelines;
-  if (copies == 1)
-    return;
   g->ranks *= copies;
   if (c->p.groups.pp_same_node) {
     g->ranks_per_node *= copies;
     return;
   }
   g->nodes *= copies;
-  g->sharers =
-      (int)MAX (1, MIN (c->s->cluster.gpus_per_node, c->s->cluster.gpus) / g->ranks_per_node);
+  g->sharers = (int)MAX (1, spec_domain_gpus (c->s) / g->ranks_per_node);
+}
+
+static void
+join_copies (Compile *c)
+{
+  if (c->t->pipelines == 1)
+    return;
+  join_group (c, &c->p.groups.dp);
+  join_group (c, &c->p.groups.edp);
 }
 
 ProgramSet *
@@ -467,9 +538,12 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
   c.rendezvous = !s->software.pp_overlap && may_rendezvous (t);
   compile_costs (&c);
   find_peers (&c);
+  c.scattered = c.n_peers > PROGRAM_MAX_PEERS;
+  c.n_peers = MIN (c.n_peers, PROGRAM_MAX_PEERS);
   find_last_backward (&c);
+  compile_find_pairs (&c);
   count_positions (&c);
-  for (guint r = 0; r < t->ranks; r++) {
+  for (guint r = 0; r < t->ranks && !c.scattered; r++) {
     Row w = {.c = &c, .rank = r};
     program_begin (c.b);
     put_begin (&w);
@@ -478,7 +552,8 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
       put_action (&w, &t->actions[i], i);
     put_end (&w);
   }
-  ProgramSet *set = link_ranks (&c);
+  gboolean overflown = program_builder_overflown (c.b);
+  ProgramSet *set = c.scattered ? NULL : link_ranks (&c);
   compile_costs_clear (&c);
   program_builder_free (c.b);
   g_free (c.act_count);
@@ -491,6 +566,15 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
     g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
                  "the step has an operation of days: the clock of a step ends after 106 days");
     g_clear_pointer (&set, program_set_free);
+  } else if (overflown) {
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
+                 "a rank has more than %u operations on one stream", PROGRAM_MAX_COUNT);
+    g_clear_pointer (&set, program_set_free);
+  } else if (c.scattered) {
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
+                 "the stages lie too scattered: a rank would have more than %d distances to its "
+                 "neighbours",
+                 PROGRAM_MAX_PEERS);
   }
   return set;
 }

@@ -18,7 +18,7 @@ struct ProgramBuilder {
   guint n_streams, n_programs;
   const char *const *names;
   StreamBuf *cur;
-  gboolean open;
+  gboolean open, overflown;
   guint32 *first_op;
   guint cap_first;
   Op *ops;
@@ -46,6 +46,7 @@ program_builder_new (guint n_streams, const char *const *stream_names)
   ProgramBuilder *b = g_new0 (ProgramBuilder, 1);
   b->n_streams = n_streams;
   b->names = stream_names;
+  g_assert (n_streams <= PROGRAM_MAX_STREAMS);
   b->cur = g_new0 (StreamBuf, n_streams);
   return b;
 }
@@ -144,7 +145,8 @@ program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 
 {
   g_assert (b->open && stream < b->n_streams && cost < b->n_costs);
   StreamBuf *c = &b->cur[stream];
-  c->ops = grow (c->ops, c->n_ops, 1, &c->cap_ops, sizeof (Op));
+  if (G_UNLIKELY (c->n_ops == c->cap_ops))
+    c->ops = grow (c->ops, c->n_ops, 1, &c->cap_ops, sizeof (Op));
   c->ops[c->n_ops++] = (Op){
       .kind = (guint8)kind, .group = OP_NO_GROUP, .wait0 = c->n_waits, .cost = cost, .tag = tag};
   return c->n_ops;
@@ -156,9 +158,15 @@ program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, gui
   if (count == 0)
     return;
   StreamBuf *c = &b->cur[stream];
-  g_assert (c->n_ops > 0);
-  c->waits = grow (c->waits, c->n_waits, 1, &c->cap_waits, sizeof (Wait));
-  c->waits[c->n_waits++] = (Wait){(gint16)peer, (guint16)wait_stream, count};
+  g_assert (c->n_ops > 0 && wait_stream < b->n_streams && peer <= PROGRAM_MAX_PEERS);
+  if (G_UNLIKELY (count > PROGRAM_MAX_COUNT))
+    b->overflown = TRUE;
+  if (G_UNLIKELY (c->n_waits == c->cap_waits))
+    c->waits = grow (c->waits, c->n_waits, 1, &c->cap_waits, sizeof (Wait));
+  Wait *w = &c->waits[c->n_waits++];
+  w->peer = (peer & 31) - (peer < 0 ? 32 : 0);
+  w->stream = wait_stream & 7;
+  w->count = count & PROGRAM_MAX_COUNT;
   c->ops[c->n_ops - 1].n_waits++;
 }
 
@@ -174,6 +182,12 @@ guint32
 program_count (const ProgramBuilder *b, guint stream)
 {
   return b->cur[stream].n_ops;
+}
+
+gboolean
+program_builder_overflown (const ProgramBuilder *b)
+{
+  return b->overflown;
 }
 
 ProgramSet *

@@ -36,11 +36,16 @@ typedef struct {
   guint32 tag;   /* OP_TAG: what, stage, micro-batch: names in traces */
 } Op;            /* 16 bytes */
 
+/* Packed: a step of a deep pipeline has hundreds of thousands of them, and the fast pass is bound
+ * by the memory it walks through. */
 typedef struct {
-  gint16 peer; /* index in the rank's peer table, or PEER_SELF */
-  guint16 stream;
-  guint32 count; /* that many operations of the stream are done */
-} Wait;          /* 8 bytes */
+  gint32 peer : 5; /* index in the rank's peer table, or PEER_SELF */
+  guint32 stream : 3;
+  guint32 count : 24; /* that many operations of the stream are done */
+} Wait;               /* 4 bytes */
+#define PROGRAM_MAX_PEERS   15
+#define PROGRAM_MAX_STREAMS 8
+#define PROGRAM_MAX_COUNT   ((1u << 24) - 1)
 
 typedef struct {
   SimTime duration;
@@ -117,6 +122,8 @@ void program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream
  * which meeting would hang on the order of evaluation otherwise (program_verify refuses it). */
 void program_group (ProgramBuilder *b, guint stream, guint slot);
 guint32 program_count (const ProgramBuilder *b, guint stream); /* of the current program, so far */
+/* TRUE once a stream has had more operations than a wait can count: the set must not be used. */
+gboolean program_builder_overflown (const ProgramBuilder *b);
 
 /* Ends building. ranks: one per program, in order, weight 1, until changed by the caller through
  * the returned set's arrays: peers (n_peers each) and groups are zeroed / GROUP_NONE. */
