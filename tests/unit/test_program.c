@@ -6,7 +6,7 @@
 static const char *const names[] = {"a", "b", NULL};
 
 G_STATIC_ASSERT (sizeof (Op) == 16);
-G_STATIC_ASSERT (sizeof (Wait) == 8);
+G_STATIC_ASSERT (sizeof (Wait) == 4);
 
 /* Operations of several streams and programs in mixed order; waits stay with their operation. */
 static void
