@@ -164,7 +164,7 @@ program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, gui
   if (G_UNLIKELY (c->n_waits == c->cap_waits))
     c->waits = grow (c->waits, c->n_waits, 1, &c->cap_waits, sizeof (Wait));
   Wait *w = &c->waits[c->n_waits++];
-  w->peer = peer < 0 ? PEER_SELF : (peer & PROGRAM_MAX_PEERS);
+  w->peer = peer < 0 ? PEER_SELF : peer & PROGRAM_MAX_PEERS;
   w->stream = wait_stream & 7;
   w->count = count & PROGRAM_MAX_COUNT;
   c->ops[c->n_ops - 1].n_waits++;
