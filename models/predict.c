@@ -65,12 +65,11 @@ predict_flops (const Spec *s, gboolean causal, double *model, double *hardware)
   gint64 seq = s->train.sequence_tokens;
   double per_gpu = (double)s->train.global_batch_sequences / (double)s->cluster.gpus;
   double forward = model_flops_forward (m, seq, causal);
-  double head = 2.0 * (double)seq * (double)m->hidden * (double)m->vocab;
-  double core = 4.0 * (double)seq * (double)seq * (double)(m->heads * m->head_dim) *
-                (double)m->num_layers * (causal ? 0.5 : 1.0);
-  double again = s->train.recompute == RECOMPUTE_FULL        ? forward - head
-                 : s->train.recompute == RECOMPUTE_SELECTIVE ? core
-                                                             : 0.0;
+  double again = 0;
+  if (s->train.recompute == RECOMPUTE_FULL)
+    again = forward - model_flops_head (m, seq);
+  else if (s->train.recompute == RECOMPUTE_SELECTIVE)
+    again = model_flops_core (m, seq, causal);
   *model = 3.0 * forward * per_gpu;
   *hardware = (3.0 * forward + again) * per_gpu;
 }
