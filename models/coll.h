@@ -1,10 +1,10 @@
 /* coll: the time of a collective, and what NCCL would choose.
  *
  * Analytic level: no contention with other traffic except the sharing that the group itself states.
- * The formulas are NCCL's own cost model as facts (latency and bandwidth per algorithm and protocol)
- * for the choice, and alpha-beta terms fitted to published nccl-tests tables for the cost; the two
- * are kept apart (CollChoice says which algorithm and protocol; time_s says what it costs).
- * Profiles: scenarios/fabrics/<name>.json, every number with its source.
+ * The formulas are NCCL's own cost model as facts (latency and bandwidth per algorithm and
+ * protocol) for the choice, and alpha-beta terms fitted to published nccl-tests tables for the
+ * cost; the two are kept apart (CollChoice says which algorithm and protocol; time_s says what it
+ * costs). Profiles: scenarios/fabrics/<name>.json, every number with its source.
  */
 #ifndef CLUSTERSIM_COLL_H
 #define CLUSTERSIM_COLL_H
@@ -22,15 +22,25 @@ typedef enum {
 } CollOp;
 extern const char *const coll_op_names[]; /* names of collectives.csv: "all_reduce" … */
 
-/* PAT: NCCL's logarithmic all_gather and reduce_scatter, used with one GPU per node (2.23 and later). */
-typedef enum { ALGO_AUTO = -1, ALGO_RING, ALGO_TREE, ALGO_NVLS, ALGO_NVLSTREE, ALGO_PAT, ALGO_COUNT } CollAlgo;
+/* PAT: NCCL's logarithmic all_gather and reduce_scatter, used with one GPU per node (2.23 and
+ * later). */
+typedef enum {
+  ALGO_AUTO = -1,
+  ALGO_RING,
+  ALGO_TREE,
+  ALGO_NVLS,
+  ALGO_NVLSTREE,
+  ALGO_PAT,
+  ALGO_COUNT
+} CollAlgo;
 typedef enum { PROTO_AUTO = -1, PROTO_LL, PROTO_LL128, PROTO_SIMPLE, PROTO_COUNT } CollProto;
 extern const char *const coll_algo_names[];
 extern const char *const coll_proto_names[];
 
-/* Who takes part. ranks = nodes * ranks_per_node (node = scale-up domain: NVLink island or PCIe box).
- * sharers: how many groups like this one run at the same time through the same node's NICs (tp*pp
- * members of one node that each do their own dp all-reduce), so that each gets 1/sharers of them. */
+/* Who takes part. ranks = nodes * ranks_per_node (node = scale-up domain: NVLink island or PCIe
+ * box). sharers: how many groups like this one run at the same time through the same node's NICs
+ * (tp*pp members of one node that each do their own dp all-reduce), so that each gets 1/sharers of
+ * them. */
 typedef struct {
   int ranks, ranks_per_node, nodes, sharers;
 } CollGroup;
@@ -42,15 +52,17 @@ typedef struct {
 
 typedef struct Fabric Fabric; /* see fabric.h for the fields */
 
-/* Time of one call on bytes (the full buffer for all_gather and reduce_scatter, as nccl-tests counts).
- * choice may be NULL; on input algo/proto other than AUTO force that one, where the planner has it for
- * this operation and fabric (else it chooses among all); on output it is what was used. alltoall and
- * sendrecv are point-to-point kernels: AUTO and Simple. 0 s for one rank and for no bytes.
- * Never falls when bytes grow. Precomputes per group shape inside f: not for two threads on one Fabric. */
-double coll_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes, CollChoice *choice);
+/* Time of one call on bytes (the full buffer for all_gather and reduce_scatter, as nccl-tests
+ * counts). choice may be NULL; on input algo/proto other than AUTO force that one, where the
+ * planner has it for this operation and fabric (else it chooses among all); on output it is what
+ * was used. alltoall and sendrecv are point-to-point kernels: AUTO and Simple. 0 s for one rank and
+ * for no bytes. Never falls when bytes grow. Precomputes per group shape inside f: not for two
+ * threads on one Fabric. */
+double coll_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes,
+                    CollChoice *choice);
 
-/* One point-to-point message; same_node tells the path. sharers: messages at the same time through the
- * same NIC. */
+/* One point-to-point message; same_node tells the path. sharers: messages at the same time through
+ * the same NIC. */
 double p2p_time_s (const Fabric *f, gboolean same_node, int sharers, double bytes);
 
 /* busbw factor of nccl-tests: 2(n-1)/n, (n-1)/n or 1. */

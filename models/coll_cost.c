@@ -2,7 +2,6 @@
 #include "nccl_tuner.h"
 
 #include <math.h>
-#include <string.h>
 
 const char *const coll_op_names[] = {
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", NULL};
@@ -39,8 +38,7 @@ ramp (double ramp_s, double half_bytes, double bytes)
 static double
 bus_Bps (const Fabric *f, const CollGroup *g, CollProto proto)
 {
-  double share = g->ranks_per_node == 2 ? f->share2 : g->ranks_per_node <= 4 ? f->share4 : 1;
-  return f->ring[proto].bus_Bps * share;
+  return f->ring[proto].bus_Bps * fabric_share (f, g);
 }
 
 static double
@@ -131,8 +129,7 @@ alltoall_s (const Fabric *f, const CollGroup *g, double bytes)
 {
   double n = g->ranks, r = g->ranks_per_node;
   double part = bytes / n; /* what one rank sends to one peer */
-  double share = bus_Bps (f, g, PROTO_SIMPLE) / f->ring[PROTO_SIMPLE].bus_Bps;
-  double move = r > 1 ? part * (r - 1) / (f->a2a.Bps * share) : 0;
+  double move = r > 1 ? part * (r - 1) / (f->a2a.Bps * fabric_share (f, g)) : 0;
   double t = part * f->a2a_copy_s_per_byte;
   if (g->nodes > 1) {
     double net = f->a2a_efficiency * fabric_group_net_Bps (f, g);
@@ -317,6 +314,9 @@ coll_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes, CollC
   g_assert (g->nodes >= 1 && g->ranks == g->nodes * g->ranks_per_node);
   if (g->ranks <= 1 || !(bytes > 0))
     return 0;
+  if (g->nodes > 1 &&
+      !(f->nics > 0)) /* no table of infinities: their differences are not numbers */
+    return coll_direct_time_s (f, op, g, bytes, choice);
   CacheKey key = {
       .group = *g, .op = (gint8)op, .algo = (gint8)force.algo, .proto = (gint8)force.proto};
   const CacheEntry *e = cache_get (f, &key);

@@ -321,7 +321,7 @@ put_end (Row *w)
   if (has_dp (c) && !c->split)
     put_reduce (c, params);
   if (embed) {
-    CollGroup two = { 2, 1, 2, c->p.groups.pp_sharers };
+    CollGroup two = { 2, 1, 2, c->p.groups.pp_members };
     if (c->p.groups.pp_same_node)
       two = (CollGroup){ 2, 2, 1, 1 };
     double bytes = (double)c->p.vocab_padded / (double)s->parallel.tp * (double)s->model.hidden *

@@ -1,8 +1,7 @@
 #include "fabric.h"
 #include "coll_cost.h"
 
-#include <string.h>
-
+const char *const fabric_tuner_names[] = {"nccl", "aws-ofi", NULL};
 const char *const fabric_link_names[] = {"nvlink", "pci", NULL};
 const char *const fabric_cpu_names[] = {"intel", "amd", "arm", "power", NULL};
 
@@ -57,6 +56,12 @@ double
 fabric_nics_per_gpu (const Fabric *f)
 {
   return MAX (1.0, f->nics / MAX (1, f->domain_gpus));
+}
+
+double
+fabric_share (const Fabric *f, const CollGroup *g)
+{
+  return g->ranks_per_node <= 2 ? f->share2 : g->ranks_per_node <= 4 ? f->share4 : 1;
 }
 
 double

@@ -23,6 +23,8 @@
 
 typedef enum { FABRIC_NVLINK, FABRIC_PCI } FabricLink;
 typedef enum { FABRIC_INTEL, FABRIC_AMD, FABRIC_ARM, FABRIC_POWER } FabricCpu;
+typedef enum { FABRIC_TUNER_NCCL, FABRIC_TUNER_AWS_OFI } FabricTuner; /* who has the last word */
+extern const char *const fabric_tuner_names[];
 extern const char *const fabric_link_names[];
 extern const char *const fabric_cpu_names[];
 
@@ -59,6 +61,7 @@ struct Fabric {
   FabricCurve p2p; /* one message between two GPUs of a node */
 
   /* the network */
+  FabricTuner tuner;
   double nics;       /* per node (scale-up domain); 0: none */
   double nic_Bps;    /* line rate of one, one direction */
   double efficiency; /* ring Simple plateau of the bus bandwidth over the line rate */
@@ -88,6 +91,9 @@ int nccl_version_parse (const char *text);
 
 /* NICs that one GPU drives: nics / GPUs, at least 1. */
 double fabric_nics_per_gpu (const Fabric *f);
+
+/* Part of the node's bus that the group reaches: share2, share4 or 1 by its ranks in a node. */
+double fabric_share (const Fabric *f, const CollGroup *g);
 
 /* Line rate, bytes/s in one direction, that a group gets: its GPUs' NICs, at most its share of the
  * node's. */

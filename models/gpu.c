@@ -1,12 +1,13 @@
 /* gpu: life of a profile, its checks, and the memory-bound kernels. */
 #include "gpu_profile.h"
 
-const char *const attn_kernel_names[] = { "unfused", "flash1", "flash2", "flash3", "cudnn", NULL };
-const char *const memk_names[] = { "stream",      "elementwise", "norm_fwd",      "norm_bwd",  "softmax_fwd",
-                                   "softmax_bwd", "xent",        "optimizer", "embedding", NULL };
-const double attn_dims[ATTN_N_DIMS] = { 32, 64, 128, 256 };
+const char *const attn_kernel_names[] = {"unfused", "flash1", "flash2", "flash3", "cudnn", NULL};
+const char *const memk_names[] = {"stream",      "elementwise", "norm_fwd", "norm_bwd",
+                                  "softmax_fwd", "softmax_bwd", "xent",     "optimizer",
+                                  "embedding",   NULL};
+const double attn_dims[ATTN_N_DIMS] = {32, 64, 128, 256};
 
-G_DEFINE_QUARK (clustersim-gpu-error-quark, gpu_error)
+G_DEFINE_QUARK (clustersim - gpu - error - quark, gpu_error)
 
 GpuProfile *
 gpu_profile_new (const char *name)
@@ -26,13 +27,13 @@ gpu_profile_free (GpuProfile *g)
   g_free (g);
 }
 
-/* Types whose GEMMs run on the same kernels, by rising cost of being wrong: a type without numbers of
- * its own takes those of the first kin that has them. The peak is always its own. */
+/* Types whose GEMMs run on the same kernels, by rising cost of being wrong: a type without numbers
+ * of its own takes those of the first kin that has them. The peak is always its own. */
 static const DType kin[DT_COUNT][3] = {
-  [DT_FP32] = { DT_TF32, DT_FP16, DT_BF16 },  [DT_TF32] = { DT_BF16, DT_FP16, DT_FP32 },
-  [DT_FP16] = { DT_BF16, DT_FP32, DT_TF32 },  [DT_BF16] = { DT_FP16, DT_FP32, DT_TF32 },
-  [DT_FP8] = { DT_MXFP8, DT_BF16, DT_FP16 },  [DT_MXFP8] = { DT_FP8, DT_BF16, DT_FP16 },
-  [DT_FP4] = { DT_MXFP8, DT_FP8, DT_BF16 },
+    [DT_FP32] = {DT_TF32, DT_FP16, DT_BF16}, [DT_TF32] = {DT_BF16, DT_FP16, DT_FP32},
+    [DT_FP16] = {DT_BF16, DT_FP32, DT_TF32}, [DT_BF16] = {DT_FP16, DT_FP32, DT_TF32},
+    [DT_FP8] = {DT_MXFP8, DT_BF16, DT_FP16}, [DT_MXFP8] = {DT_FP8, DT_BF16, DT_FP16},
+    [DT_FP4] = {DT_MXFP8, DT_FP8, DT_BF16},
 };
 
 static const GemmParams *
@@ -49,7 +50,7 @@ find_params (const GpuProfile *g, DType t)
 static gboolean
 fail (const GpuProfile *g, GError **error, GpuError code, const char *what)
 {
-  g_set_error (error, GPU_ERROR, (int) code, "%s: %s", g->name, what);
+  g_set_error (error, GPU_ERROR, (int)code, "%s: %s", g->name, what);
   return FALSE;
 }
 
@@ -57,7 +58,8 @@ static gboolean
 check_gemm (const GpuProfile *g, const GemmParams *p, GError **error)
 {
   if (p->floor_s <= 0 || p->half_flops <= 0 || p->memory_fraction <= 0 || p->k_quantum < 1)
-    return fail (g, error, GPU_ERROR_MISSING, "gemm: floor, half_flops, memory_fraction or k_quantum");
+    return fail (g, error, GPU_ERROR_MISSING,
+                 "gemm: floor, half_flops, memory_fraction or k_quantum");
   if (p->burst_efficiency <= 0 || p->sustained_efficiency <= 0 ||
       p->sustained_efficiency > p->burst_efficiency)
     return fail (g, error, GPU_ERROR_RANGE, "gemm: need 0 < sustained <= burst efficiency");
@@ -112,7 +114,7 @@ gpu_profile_prepare (GpuProfile *g, GError **error)
   if (!check_device (g, error))
     return FALSE;
   for (int t = 0; t < DT_COUNT; t++) {
-    const GemmParams *p = find_params (g, (DType) t);
+    const GemmParams *p = find_params (g, (DType)t);
     if (p == NULL || g->peak_flops[t] <= 0) {
       g->gemm_used[t].present = FALSE;
       continue;
@@ -146,6 +148,15 @@ gpu_memory_s (const GpuProfile *g, MemKernel kind, double bytes)
 }
 
 double
+gpu_cast_fp8_s (const GpuProfile *g, double elements)
+{
+  double f = g->cast_fp8_fraction > 0 ? g->cast_fp8_fraction : g->memk_fraction[MEMK_ELEMENTWISE];
+
+  g_assert (elements >= 0);
+  return elements > 0 ? g->kernel_floor_s + 3 * elements / (f * g->hbm_Bps) : 0;
+}
+
+double
 gpu_peak_flops (const GpuProfile *g, DType t)
 {
   g_assert (t < DT_COUNT);
@@ -155,7 +166,7 @@ gpu_peak_flops (const GpuProfile *g, DType t)
 gint64
 gpu_capacity_bytes (const GpuProfile *g)
 {
-  return (gint64) g->memory_bytes;
+  return (gint64)g->memory_bytes;
 }
 
 const char *

@@ -7,7 +7,6 @@
  *   t = floor + max over {compute, memory}, compute = waves * 2 Tm Tn (k/s + k0) / rate_per_SM, the
  *   minimum over the tiles and split-k of the profile; memory = bytes / (fraction * HBM bandwidth).
  *   rate falls from burst to sustained efficiency with the FLOPs of a kernel on power-limited parts.
- *   A measured table, where the profile has one, is interpolated instead (in log space).
  */
 #ifndef CLUSTERSIM_GPU_H
 #define CLUSTERSIM_GPU_H
@@ -59,8 +58,10 @@ typedef struct GpuProfile GpuProfile; /* see gpu_profile.h for the fields */
 double gpu_gemm_s (const GpuProfile *g, const GemmShape *s, double duty);
 
 /* Flash-like fused attention of the given kernel; not for ATTN_UNFUSED, which is made of batched GEMMs
- * and softmax kernels by the caller. FLOPs: 2 b h s_q s_kv (d_qk + d_v) forward, 2.5 times backward,
- * halved when causal. */
+ * and softmax kernels by the caller. FLOPs: 2 b h s_q s_kv (d_qk + d_v) forward, (3 d_qk + 2 d_v) in
+ * place of (d_qk + d_v) backward (2.5 times when they are equal), halved when causal. A kernel that the
+ * profile lacks is replaced as gpu_attention_kernel (gpu_profile.h) says.
+ * Both functions need gpu_peak_flops > 0 for the type (fp8 attention falls back to 16 bit). */
 double gpu_attention_s (const GpuProfile *g, AttnKernel kernel, const AttnShape *s, double duty);
 
 /* A memory-bound kernel that moves bytes (read + written). */

@@ -1,35 +1,36 @@
 /* gpu_gemm: the tile and wave model of one (batched) GEMM.
  *
  * C[m,n] is cut into tiles Tm x Tn; SMs work on one tile each, so tiles go in waves. A tile costs
- *   2 Tm Tn (k/s + k0) / (rate of an SM),  rate = efficiency * peak / SMs / (1 + small (1/Tm + 1/Tn))
- * where k0 is prologue and epilogue, the small-tile term is the operand traffic from L2 (proportional
- * to the half perimeter of the tile), and s cuts k to fill the SMs. The library picks tile and s; we
- * take the fastest. The memory side moves every operand once. Both sides overlap only in part:
- *   t = floor + (compute^4 + memory^4)^(1/4)
- * which is their maximum, 19 % more where they are equal.
- * Only sqrt is used from libm, so that the result does not depend on the library's version.
+ *   2 Tm Tn (k/s + k0) / (rate of an SM),  rate = efficiency * peak / SMs / (1 + small (1/Tm +
+ * 1/Tn)) where k0 is prologue and epilogue, the small-tile term is the operand traffic from L2
+ * (proportional to the half perimeter of the tile), and s cuts k to fill the SMs. The library picks
+ * tile and s; we take the fastest. The memory side moves every operand once. Both sides overlap
+ * only in part: t = floor + (compute^4 + memory^4)^(1/4) which is their maximum, 19 % more where
+ * they are equal. Only sqrt is used from libm, so that the result does not depend on the library's
+ * version.
  */
 #include "gpu_profile.h"
 
 #include <math.h>
 
-/* Index into align_factor: the largest power of two (2 .. 128 bytes) that divides the row lengths. */
+/* Index into align_factor: the largest power of two (2 .. 128 bytes) that divides the row lengths.
+ */
 static int
 align_class (gint64 a, gint64 b, double elem_bytes)
 {
-  guint64 both = (guint64) a | (guint64) b;
+  guint64 both = (guint64)a | (guint64)b;
   double bytes = elem_bytes;
   int c = 0;
 
   for (; (both & 1) == 0 && bytes < 128; both >>= 1)
     bytes *= 2;
-  while (c + 1 < GEMM_N_ALIGN && bytes >= (double) (4 << c))
+  while (c + 1 < GEMM_N_ALIGN && bytes >= (double)(4 << c))
     c++;
   return c;
 }
 
-/* Rows that lie contiguous in memory: k and n in the forward (X W^T) and input-gradient layouts, m and
- * n where the weight gradient reads both operands across their rows. */
+/* Rows that lie contiguous in memory: k and n in the forward (X W^T) and input-gradient layouts, m
+ * and n where the weight gradient reads both operands across their rows. */
 static double
 align_factor (const GemmParams *p, const GemmShape *s)
 {
@@ -37,8 +38,8 @@ align_factor (const GemmParams *p, const GemmShape *s)
   return p->align_factor[align_class (s->n, other, dtype_bytes (s->dtype))];
 }
 
-/* Burst rate while the part is cool, sustained when it is power limited: by the length of the kernel
- * itself (its FLOPs) and by how busy the part was before (duty). */
+/* Burst rate while the part is cool, sustained when it is power limited: by the length of the
+ * kernel itself (its FLOPs) and by how busy the part was before (duty). */
 static double
 efficiency (const GemmParams *p, double flops, double duty)
 {
@@ -47,16 +48,16 @@ efficiency (const GemmParams *p, double flops, double duty)
   return p->burst_efficiency + w * (p->sustained_efficiency - p->burst_efficiency);
 }
 
-double
+static double
 gemm_bytes (const GemmShape *s)
 {
-  double m = (double) s->m, n = (double) s->n, k = (double) s->k;
+  double m = (double)s->m, n = (double)s->n, k = (double)s->k;
   double elem = dtype_bytes (s->dtype);
   double out = elem < 2 ? 2 : elem; /* 8-bit and 4-bit operands give 16-bit results */
 
   if (s->accumulate)
     out = 8; /* fp32 read and written */
-  return (double) s->batch * ((m * k + k * n) * elem + m * n * out);
+  return (double)s->batch * ((m * k + k * n) * elem + m * n * out);
 }
 
 /* Fastest tile and split; returns the compute time at efficiency 1. */
@@ -64,21 +65,22 @@ static double
 best_tile (const GpuProfile *g, const GemmParams *p, const GemmShape *s, GemmPlan *plan)
 {
   const GemmTile *tiles = g->tiles[s->dtype];
-  double m = (double) s->m, n = (double) s->n, batch = (double) s->batch;
-  double kq = ceil ((double) s->k / p->k_quantum) * p->k_quantum;
+  double m = (double)s->m, n = (double)s->n, batch = (double)s->batch;
+  double kq = ceil ((double)s->k / p->k_quantum) * p->k_quantum;
   double best = G_MAXDOUBLE, sms = g->sm_count;
 
   for (int i = 0; i < g->n_tiles; i++) {
     double n_tiles = ceil (m / tiles[i].tile_m) * ceil (n / tiles[i].tile_n) * batch;
     for (int j = 0; j < g->n_splits; j++) {
       double split = g->splits[j], x, waves, t;
-      if (j > 0 && (n_tiles * split > 2 * sms || kq < split * p->k_quantum))
-        break; /* the SMs are full already, or there is nothing left to cut */
+      if (j > 0 && n_tiles * split > 2 * sms)
+        break; /* the SMs are full already */
       x = n_tiles * split / sms;
       waves = ceil (x);
       if (x > 1)
         waves -= p->wave_smoothing * (waves - x);
-      t = waves * tiles[i].step_s * (kq / split + p->k0) + (j > 0 ? p->split_s : 0);
+      t = waves * tiles[i].step_s * (MAX (kq / split, p->k_quantum) + p->k0) +
+          (j > 0 ? p->split_s : 0);
       if (t < best) {
         best = t;
         plan->tile = i;
@@ -98,12 +100,12 @@ gpu_gemm_plan (const GpuProfile *g, const GemmShape *s, double duty, GemmPlan *o
 
   g_assert (g->ready && s->m >= 0 && s->n >= 0 && s->k >= 0 && s->batch >= 1);
   g_assert (s->dtype < DT_COUNT && duty >= 0 && duty <= 1);
-  *out = (GemmPlan){ .tile = -1, .split = -1 };
+  *out = (GemmPlan){.tile = -1, .split = -1};
   if (s->m == 0 || s->n == 0 || s->k == 0)
     return;
   p = &g->gemm_used[s->dtype];
   g_assert (p->present);
-  flops = 2.0 * (double) s->m * (double) s->n * (double) s->k * (double) s->batch;
+  flops = 2.0 * (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
   out->bytes = gemm_bytes (s);
   out->efficiency = efficiency (p, flops, duty) * align_factor (p, s);
   out->compute_s = best_tile (g, p, s, out) * p->role_factor[s->role] / out->efficiency;

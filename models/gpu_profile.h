@@ -18,7 +18,8 @@ typedef enum { GPU_ERROR_MISSING, GPU_ERROR_RANGE } GpuError;
 #define GEMM_MAX_SPLITS 6
 #define GEMM_N_ALIGN    7 /* 2, 4, 8, 16, 32, 64, >= 128 bytes */
 #define ATTN_N_DIMS     4
-/* Head dimensions of the efficiency columns of AttnParams; between them the value is interpolated. */
+/* Head dimensions of the efficiency columns of AttnParams; between them the value is interpolated.
+ */
 extern const double attn_dims[ATTN_N_DIMS]; /* 32, 64, 128, 256 */
 
 /* The GEMM kernels of one operand type. */
@@ -27,15 +28,16 @@ typedef struct {
   double floor_s;              /* smallest kernel */
   double burst_efficiency;     /* of the dense peak, cool part, main loop of a large tile */
   double sustained_efficiency; /* the same when the part is power limited; <= burst */
-  double half_flops;           /* 2mnk at which half of the fall from burst to sustained is reached */
-  double k0;                   /* k-steps that a tile spends outside its main loop */
-  double k_quantum;            /* k is rounded up to a multiple of this */
-  double small_tile;           /* loss of rate of tile (Tm,Tn): 1 + small_tile (1/Tm + 1/Tn) */
-  double wave_smoothing;       /* 0: whole waves; 1: no quantisation beyond the first wave */
-  double split_s;              /* further time of a split-k kernel */
-  double memory_fraction;      /* of HBM bandwidth, for the operands */
-  double align_factor[GEMM_N_ALIGN]; /* rate of the main loop by alignment of the rows, 1 = aligned */
-  double role_factor[3];             /* time of the compute part by GemmRole, forward = 1 */
+  double half_flops;      /* 2mnk at which half of the fall from burst to sustained is reached */
+  double k0;              /* k-steps that a tile spends outside its main loop */
+  double k_quantum;       /* k is rounded up to a multiple of this */
+  double small_tile;      /* loss of rate of tile (Tm,Tn): 1 + small_tile (1/Tm + 1/Tn) */
+  double wave_smoothing;  /* 0: whole waves; 1: no quantisation beyond the first wave */
+  double split_s;         /* further time of a split-k kernel, at efficiency 1 */
+  double memory_fraction; /* of HBM bandwidth, for the operands */
+  double
+      align_factor[GEMM_N_ALIGN]; /* rate of the main loop by alignment of the rows, 1 = aligned */
+  double role_factor[3];          /* time of the compute part by GemmRole, forward = 1 */
 } GemmParams;
 
 /* One fused attention kernel. Per pass: [PASS_FORWARD], [PASS_BACKWARD]. */
@@ -56,8 +58,8 @@ typedef struct {
 } GemmTile;
 
 struct GpuProfile {
-  char *name;          /* owned */
-  char **aliases;      /* NULL-terminated, owned; may be NULL */
+  char *name;     /* owned */
+  char **aliases; /* NULL-terminated, owned; may be NULL */
   double tdp_w;
   double sm_count;
   double boost_Hz;
@@ -65,12 +67,14 @@ struct GpuProfile {
   double memory_bytes;         /* what the device reports */
   double hbm_Bps;              /* datasheet */
   double memk_fraction[MEMK_COUNT];
-  double kernel_floor_s;   /* GPU time of the smallest kernel */
-  double launch_stream_s;  /* interval of back-to-back small kernels of one stream */
-  double launch_graph_s;   /* the same inside a graph */
-  double nvlink_Bps;       /* per direction and GPU; 0: none */
-  int scaleup_domain;      /* GPUs that share one scale-up fabric, >= 1 */
-  double pcie_Bps;         /* per direction; 0: not known */
+  double cast_fp8_fraction; /* of HBM bandwidth, kernel that casts 16-bit to 8-bit; 0: no such
+                               kernel */
+  double kernel_floor_s;    /* GPU time of the smallest kernel */
+  double launch_stream_s;   /* interval of back-to-back small kernels of one stream */
+  double launch_graph_s;    /* the same inside a graph */
+  double nvlink_Bps;        /* per direction and GPU; 0: none */
+  int scaleup_domain;       /* GPUs that share one scale-up fabric, >= 1 */
+  double pcie_Bps;          /* per direction; 0: not known */
   int n_tiles, n_splits;
   double tile_m[GEMM_MAX_TILES], tile_n[GEMM_MAX_TILES];
   double splits[GEMM_MAX_SPLITS]; /* ascending, first is 1 */
@@ -97,9 +101,14 @@ int gpu_scaleup_domain (const GpuProfile *g);
 double gpu_tdp_w (const GpuProfile *g);
 double gpu_sm_count (const GpuProfile *g);
 
-/* The kernel that stands in when a profile lacks the asked one: the nearest older generation that is
- * present, else the nearest newer; ATTN_UNFUSED when the profile has none. */
+/* The kernel that stands in when a profile lacks the asked one: the nearest older generation that
+ * is present, else the nearest newer; ATTN_UNFUSED when the profile has none. */
 AttnKernel gpu_attention_kernel (const GpuProfile *g, AttnKernel wanted);
+
+/* Cast of 16-bit elements to fp8 (a read of 2 bytes, a write of 1): the kernel that an 8-bit GEMM
+ * needs before it when nothing upstream writes fp8. gpu_gemm_s does not contain it. A part without
+ * a figure takes that of elementwise kernels. */
+double gpu_cast_fp8_s (const GpuProfile *g, double elements);
 
 /* What gpu_gemm_s chose, for `explain` and for tests. */
 typedef struct {

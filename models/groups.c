@@ -1,5 +1,8 @@
 /* Which ranks a group of each kind spans, and how its members lie over the nodes.
  * Order of ranks: tp innermost, then cp, dp, pp (Megatron's default tp-cp-ep-dp-pp). */
+#include <math.h>
+
+#include "fabric.h"
 #include "layer_cost.h"
 
 /* A group of n ranks with the given stride, on nodes of gpn GPUs. */
@@ -29,5 +32,8 @@ rank_groups (const Spec *s, RankGroups *out)
   out->dp_only = group_of (p->dp, p->tp * p->cp, gpn);
   gint64 stride = p->tp * p->cp * p->dp;
   out->pp_same_node = stride * p->pp <= gpn;
-  out->pp_sharers = (int)MIN (gpn, stride);
+  out->pp_members = (int)MIN (gpn, stride);
+  out->pp_sharers = out->pp_members;
+  if (s->fabric != NULL && s->fabric->nics > 0) /* messages of a node through one of its NICs */
+    out->pp_sharers = (int)MAX (1.0, ceil ((double)out->pp_members / s->fabric->nics));
 }

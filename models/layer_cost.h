@@ -36,7 +36,8 @@ typedef struct {
 typedef struct {
   CollGroup tp, cp, ep, dp, dp_only; /* dp: dp*cp ranks that hold the same weights */
   gboolean pp_same_node;
-  int pp_sharers;
+  int pp_members; /* GPUs of a node that send to the next stage at the same time */
+  int pp_sharers; /* of them through one NIC */
 } RankGroups;
 
 void rank_groups (const Spec *s, RankGroups *out);

@@ -67,6 +67,7 @@ typedef struct {
   CollOp op;
   int ranks, per_node, nodes;
   int era, cls, hw, node_index;
+  double share; /* of the node's links, in a mesh */
   Graph graph;
 } Planner;
 
@@ -111,28 +112,42 @@ speed_at_most (const double *list, double limit)
   return MIN (list[i], limit);
 }
 
-/* Rings and trees: as many channels of the highest listed speed as the links carry. */
+/* The speed of the list, up to limit, and the channels, up to max, that move the most over a link
+ * of total GB/s; the faster at a draw. Infinite total: nothing but the limits binds. */
+static void
+best_channels (const double *list, double limit, double max, double total, Graph *g)
+{
+  g->speed_GBps = speed_at_most (list, limit);
+  g->channels = 1;
+  double best = MIN (g->speed_GBps, total);
+  for (int i = 0; list[i] > 0; i++) {
+    double channels = MIN (max, floor (total / list[i] + 1e-9));
+    if (list[i] <= limit && channels * list[i] > best + 1e-9) {
+      best = channels * list[i];
+      g->speed_GBps = list[i];
+      g->channels = channels;
+    }
+  }
+}
+
+/* Rings, trees and NVLS heads: what the links and NICs carry. */
 static void
 search (Planner *p)
 {
   const Fabric *f = p->f;
   int row = f->arch < 90 ? 0 : f->arch < 100 ? 1 : 2;
-  double intra = link_GBps (f);
+  double intra = link_GBps (f) * p->share;
   Graph *g = &p->graph;
   if (p->nodes == 1) {
-    g->speed_GBps = speed_at_most (speeds_node[row], intra);
-    g->channels = MAX (1, floor (intra / g->speed_GBps + 1e-9));
+    best_channels (speeds_node[row], intra, INFINITY, intra, g);
     g->nvls_channels = p->per_node;
     g->nvls_intra_GBps = speed_at_most (speeds_node[row], intra / p->per_node);
     g->nvls_inter_GBps = 0;
   } else {
-    double nics = MIN (f->nics, p->per_node * fabric_nics_per_gpu (f));
+    double nics = MAX (1, floor (MIN (f->nics, p->per_node * fabric_nics_per_gpu (f))));
     double nic = f->nic_Bps / 12.5e9 * net_GBps_per_100G;
-    g->speed_GBps = speed_at_most (speeds_net[row], p->per_node > 1 ? MIN (nic, intra) : nic);
-    g->channels = MAX (1, floor (nics));
-    if (p->per_node > 1)
-      g->channels = MAX (1, MIN (g->channels, floor (intra / g->speed_GBps + 1e-9)));
-    g->nvls_channels = MIN (p->per_node, MAX (1, floor (nics)));
+    best_channels (speeds_net[row], nic, nics, p->per_node > 1 ? intra : INFINITY, g);
+    g->nvls_channels = MIN (p->per_node, nics);
     double limit = MIN (intra / g->nvls_channels, nics * nic / g->nvls_channels);
     g->nvls_intra_GBps = g->nvls_inter_GBps = speed_at_most (speeds_net[row], limit);
   }
@@ -292,7 +307,8 @@ nccl_plan_init (NcclPlan *plan, const Fabric *f, CollOp op, const CollGroup *g)
                .era = era_of (f->nccl_version),
                .cls = class_of (f->arch),
                .hw = f->link == FABRIC_NVLINK ? HW_NVLINK : HW_PCI,
-               .node_index = MIN (g->nodes, 3) - 1};
+               .node_index = MIN (g->nodes, 3) - 1,
+               .share = MIN (1, fabric_share (f, g))};
   search (&p);
   double n = g->ranks;
   double steps = op == COLL_ALL_REDUCE ? 2 * (n - 1) : op == COLL_BROADCAST ? n : n - 1;
@@ -310,7 +326,8 @@ nccl_plan_init (NcclPlan *plan, const Fabric *f, CollOp op, const CollGroup *g)
   if (nvls && p.nodes == 1 && p.graph.nvls_channels >= 2 && op != COLL_BROADCAST)
     add (&p, plan, ALGO_NVLS, PROTO_SIMPLE, nvls_latency_us (&p, ALGO_NVLS),
          nvls_bus_GBps (&p, ALGO_NVLS) * n / steps);
-  if (nvls && p.nodes > 1 && p.graph.nvls_channels >= 2 && op == COLL_ALL_REDUCE &&
+  gboolean tree = f->tuner == FABRIC_TUNER_NCCL || p.nodes == 2;
+  if (nvls && tree && p.nodes > 1 && p.graph.nvls_channels >= 2 && op == COLL_ALL_REDUCE &&
       f->nccl_version >= 21800)
     add (&p, plan, ALGO_NVLSTREE, PROTO_SIMPLE, nvls_latency_us (&p, ALGO_NVLSTREE),
          nvls_bus_GBps (&p, ALGO_NVLSTREE) * n / steps);

@@ -7,7 +7,8 @@
  * over the NICs that the group's GPUs drive. Good priors and no measurements; coll_cost.h says what
  * a call costs.
  *
- * Not modelled: CollNet (needs a SHARP plugin), tuner plugins, environment variables.
+ * Not modelled: CollNet (needs a SHARP plugin), environment variables, and of tuner plugins more
+ * than that the AWS one keeps to the ring where NCCL would take NVLSTree on more than two nodes.
  */
 #ifndef CLUSTERSIM_NCCL_TUNER_H
 #define CLUSTERSIM_NCCL_TUNER_H

@@ -46,8 +46,8 @@ hf_mark (Hf *h, const char *key)
   g_ptr_array_add (h->seen, (gpointer)key);
 }
 
-gboolean
-hf_member (Hf *h, const char *key, JsonRef *out)
+static gboolean
+member (Hf *h, const char *key, JsonRef *out)
 {
   if (h->error != NULL)
     return FALSE;
@@ -57,6 +57,20 @@ hf_member (Hf *h, const char *key, JsonRef *out)
   if (!json_get_any (h->obj, key, out, &h->error))
     return FALSE;
   return !cJSON_IsNull (out->node);
+}
+
+gboolean
+hf_object (Hf *h, const char *key, JsonRef *out)
+{
+  return member (h, key, out) &&
+         (json_is_object (out) || json_get_object (h->obj, key, out, &h->error));
+}
+
+gboolean
+hf_array (Hf *h, const char *key, JsonRef *out)
+{
+  return member (h, key, out) &&
+         (json_is_array (out) || json_get_array (h->obj, key, out, &h->error));
 }
 
 /* The first alias that is there and not null, or NULL. All are marked: one of them was meant. */
@@ -69,7 +83,7 @@ find (Hf *h, va_list keys)
        key = va_arg (keys, const char *)) {
     JsonRef ref;
 
-    if (hf_member (h, key, &ref) && found == NULL)
+    if (member (h, key, &ref) && found == NULL)
       found = key;
   }
   return found;
@@ -171,20 +185,18 @@ check (Hf *h, const ModelSpec *m)
 
 /* The text part may lack model_type, or say it more exactly than the file around it. */
 static void
-read_text (Hf *h, const char *outer_type, ModelSpec *m, GPtrArray *ignored)
+read_text (Hf *h, const JsonRef *text, const char *outer_type, ModelSpec *m, GPtrArray *ignored)
 {
-  JsonRef text;
   const char *type = outer_type;
   Hf inner;
 
-  hf_member (h, "text_config", &text);
-  hf_init (&inner, &text, "text_config.");
+  hf_init (&inner, text, "text_config.");
   hf_string (&inner, &type, "model_type", NULL);
   const HfFamily *f = hf_family_find (type);
   if (f == NULL)
     unknown_type (&inner, type);
   else
-    hf_family_reads_common (&inner, f, m);
+    hf_family_read (&inner, f, m);
   check (&inner, m);
   hf_finish (&inner, ignored, &h->error);
 }
@@ -206,15 +218,15 @@ import_hf_config (const JsonRef *root, ModelSpec *out, GPtrArray *ignored_keys, 
   hf_string (&h, &name, "_name_or_path", NULL);
   if (h.error == NULL) {
     out->name = g_strdup (name != NULL && *name != '\0' ? name : type);
-    if (hf_member (&h, "text_config", &text)) {
-      read_text (&h, type, out, ignored_keys);
+    if (hf_object (&h, "text_config", &text)) {
+      read_text (&h, &text, type, out, ignored_keys);
     } else {
       const HfFamily *f = hf_family_find (type);
 
       if (f == NULL)
         unknown_type (&h, type);
       else
-        hf_family_reads_common (&h, f, out);
+        hf_family_read (&h, f, out);
       check (&h, out);
     }
   }

@@ -69,7 +69,7 @@ read_biases (Hf *h, const HfFamily *f, ModelSpec *m)
 }
 
 gboolean
-hf_family_reads_common (Hf *h, const HfFamily *f, ModelSpec *m)
+hf_family_read (Hf *h, const HfFamily *f, ModelSpec *m)
 {
   m->norm = f->norm;
   m->act = f->act;
@@ -190,7 +190,7 @@ extra_mpt (Hf *h, ModelSpec *m)
     m->ffn_hidden = ratio * m->hidden;
   hf_bool (h, &learned, "learned_pos_emb", NULL);
   hf_int (h, &positions, "max_seq_len", NULL);
-  if (hf_member (h, "attn_config", &attn)) {
+  if (hf_object (h, "attn_config", &attn)) {
     const char *type = "multihead_attention";
 
     json_opt_bool (&attn, "alibi", &alibi, &h->error);
@@ -203,7 +203,7 @@ extra_mpt (Hf *h, ModelSpec *m)
     if (h->error == NULL)
       json_opt_int (&attn, "kv_n_heads", 1, HF_INT_MAX, &m->kv_heads, &h->error);
   }
-  if (hf_member (h, "ffn_config", &ffn) && h->error == NULL && json_has (&ffn, "ffn_hidden_size"))
+  if (hf_object (h, "ffn_config", &ffn) && h->error == NULL && json_has (&ffn, "ffn_hidden_size"))
     json_get_int (&ffn, "ffn_hidden_size", 1, HF_INT_MAX, &m->ffn_hidden, &h->error);
   m->pos = alibi ? POS_ALIBI : learned ? POS_LEARNED : POS_ROTARY;
   m->max_positions = m->pos == POS_LEARNED ? positions : 0;

@@ -12,7 +12,7 @@ dense_layers (Hf *h, ModelSpec *m, const char *key)
 
   hf_int (h, &step, "decoder_sparse_step", NULL);
   m->moe_every = MAX (step, 1);
-  if (!hf_member (h, key, &list))
+  if (!hf_array (h, key, &list))
     return;
   for (int i = 0; i < json_len (&list); i++) {
     const JsonRef item = json_item (&list, i);
@@ -157,10 +157,10 @@ hf_moe_dbrx (Hf *h, ModelSpec *m)
   JsonRef attn, ffn;
   gint64 width = 0;
 
-  if (hf_member (h, "attn_config", &attn) &&
+  if (hf_object (h, "attn_config", &attn) &&
       !json_opt_int (&attn, "kv_n_heads", 1, HF_INT_MAX, &m->kv_heads, &h->error))
     return;
-  if (!hf_member (h, "ffn_config", &ffn)) {
+  if (!hf_object (h, "ffn_config", &ffn)) {
     hf_fail (h, NULL, "ffn_config is missing");
     return;
   }

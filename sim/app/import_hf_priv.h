@@ -26,8 +26,9 @@ gboolean hf_bool (Hf *h, gboolean *out, ...) G_GNUC_NULL_TERMINATED;
 gboolean hf_string (Hf *h, const char **out, ...) G_GNUC_NULL_TERMINATED;
 /* As hf_int, but absent is an error. */
 void hf_need (Hf *h, gint64 *out, ...) G_GNUC_NULL_TERMINATED;
-/* An object or array member; FALSE when it is absent or null. */
-gboolean hf_member (Hf *h, const char *key, JsonRef *out);
+/* Members of one kind; FALSE when absent or null, and, with the error set, when of another kind. */
+gboolean hf_object (Hf *h, const char *key, JsonRef *out);
+gboolean hf_array (Hf *h, const char *key, JsonRef *out);
 /* Marks key as read without reading it: its value cannot change what we compute. */
 void hf_mark (Hf *h, const char *key);
 void hf_fail (Hf *h, const char *key, const char *format, ...) G_GNUC_PRINTF (3, 4);
@@ -51,8 +52,8 @@ typedef struct {
 const HfFamily *hf_family_find (const char *type);
 /* NULL-terminated names of all families; free the array, not the strings. */
 const char **hf_family_names (void);
-/* A file may hold the model in text_config. */
-gboolean hf_family_reads_common (Hf *h, const HfFamily *f, ModelSpec *m);
+/* The common keys, then the family's own. */
+gboolean hf_family_read (Hf *h, const HfFamily *f, ModelSpec *m);
 
 void hf_moe_mixtral (Hf *h, ModelSpec *m);
 void hf_moe_qwen2 (Hf *h, ModelSpec *m);

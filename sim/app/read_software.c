@@ -73,6 +73,7 @@ read_software (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GErro
 {
   const char *name = NULL;
   int attention = 0, optimizer = 0, overlap = 0;
+  software_init (out);
   if (!check_keys (root, error) || !json_get_string (root, "name", &name, error) ||
       !json_get_enum (root, "attention", attn_kernel_names, &attention, error) ||
       !json_get_enum (root, "optimizer", optimizer_names, &optimizer, error) ||

@@ -340,3 +340,13 @@ report_csv_row (GString *out, const Spec *s, const Prediction *p, const StepInte
     csv_num (out, p->part_s[i]);
   g_string_append (out, ",\n");
 }
+
+void
+report_csv_failure (GString *out, const char *series, const char *reason)
+{
+  report_csv_field (out, series);
+  for (guint i = 0; i < 19 + PART_COUNT; i++) /* the columns of report_csv_header between the two */
+    g_string_append_c (out, ',');
+  report_csv_field (out, reason);
+  g_string_append_c (out, '\n');
+}

@@ -22,6 +22,9 @@ void report_csv_header (GString *out, const char *const *extra);
 void report_csv_row (GString *out, const Spec *s, const Prediction *p, const StepInterval *iv,
                      const char *const *extra_values);
 
+/* A row of a point that cannot run: only series and the reason. */
+void report_csv_failure (GString *out, const char *series, const char *reason);
+
 /* Quotes a CSV field when it needs it. */
 void report_csv_field (GString *out, const char *text);
 

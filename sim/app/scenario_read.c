@@ -16,11 +16,12 @@
 #define GPUS_MAX      G_GINT64_CONSTANT (10000000)
 #define SEQUENCES_MAX G_GINT64_CONSTANT (100000000)
 #define TOKENS_MAX    G_GINT64_CONSTANT (100000000)
+#define VPP_MAX       10000
 #define EVENTS_MAX    G_GINT64_CONSTANT (9007199254740991)
 
 static const char *const root_keys[] = {"format", "name",     "description", "cluster",
                                         "model",  "software", "train",       "parallel",
-                                        "job",    "run",      NULL};
+                                        "job",    "run",      "published",   NULL};
 static const char *const cluster_keys[] = {
     "gpu",          "gpus_per_node", "nodes", "gpus", "fabric", "price_usd_per_gpu_hour",
     "node_power_W", "pue",           NULL};
@@ -40,6 +41,7 @@ static const char *const parallel_keys[] = {"tp",       "cp",
                                             "fsdp",     "shard_size",
                                             NULL};
 static const char *const job_keys[] = {"tokens", "checkpoint", "failures", NULL};
+static const char *const published_keys[] = {"step_time_s", "source", NULL};
 static const char *const run_keys[] = {"fidelity",     "seed",         "max_events",
                                        "shuffle_ties", "exact_events", NULL};
 
@@ -135,18 +137,36 @@ read_train (const JsonRef *root, Spec *s, GError **error)
   return TRUE;
 }
 
+/* Each degree is at most the number of GPUs, and so is tp * cp * pp; products stay far inside 64
+ * bits. */
 static gboolean
-read_degrees (const JsonRef *ref, ParallelSpec *p, GError **error)
+read_degrees (const JsonRef *ref, gint64 gpus, ParallelSpec *p, GError **error)
 {
   struct {
     const char *key;
     gint64 *out;
-  } const degrees[] = {{"tp", &p->tp}, {"cp", &p->cp},   {"pp", &p->pp}, {"vpp", &p->vpp},
-                       {"ep", &p->ep}, {"etp", &p->etp}, {"dp", &p->dp}};
-  for (guint i = 0; i < G_N_ELEMENTS (degrees); i++)
-    if (!json_opt_int (ref, degrees[i].key, 1, GPUS_MAX, degrees[i].out, error))
+    gboolean multiplies;
+  } const degrees[] = {{"tp", &p->tp, TRUE},    {"cp", &p->cp, TRUE},
+                       {"pp", &p->pp, TRUE},    {"dp", &p->dp, FALSE},
+                       {"ep", &p->ep, FALSE},   {"etp", &p->etp, FALSE},
+                       {"vpp", &p->vpp, FALSE}, {"shard_size", &p->shard_size, FALSE}};
+  gint64 product = 1;
+  for (guint i = 0; i < G_N_ELEMENTS (degrees); i++) {
+    gint64 max = strcmp (degrees[i].key, "vpp") == 0 ? VPP_MAX : gpus;
+    if (!json_opt_int (ref, degrees[i].key, 1, max, degrees[i].out, error))
       return FALSE;
-  return json_opt_int (ref, "shard_size", 1, GPUS_MAX, &p->shard_size, error);
+    product *= degrees[i].multiplies ? *degrees[i].out : 1;
+    if (product > gpus) {
+      JsonRef at;
+      json_get_any (ref, degrees[i].key, &at, NULL);
+      return json_fail (&at, JSON_ERROR_INCONSISTENT, error,
+                        "tp * cp * pp is more than the GPUs (found %" G_GINT64_FORMAT
+                        " * %" G_GINT64_FORMAT " * %" G_GINT64_FORMAT
+                        "; allowed: up to %" G_GINT64_FORMAT ")",
+                        p->tp, p->cp, p->pp, gpus);
+    }
+  }
+  return TRUE;
 }
 
 /* Which schedule: by name, in a file, or the usual one for vpp. */
@@ -190,7 +210,8 @@ read_parallel (const JsonRef *root, Spec *s, GError **error)
     return TRUE;
   }
   return json_get_object (root, "parallel", &ref, error) &&
-         json_check_keys (&ref, parallel_keys, error) && read_degrees (&ref, p, error) &&
+         json_check_keys (&ref, parallel_keys, error) &&
+         read_degrees (&ref, s->cluster.gpus, p, error) &&
          json_opt_bool (&ref, "sequence_parallel", &p->sequence_parallel, error) &&
          json_opt_int (&ref, "zero_stage", 0, 3, &p->zero_stage, error) &&
          json_opt_bool (&ref, "fsdp", &p->fsdp, error) && read_schedule (&ref, p, error);
@@ -225,6 +246,24 @@ read_run (const JsonRef *root, Spec *s, GError **error)
   s->run.seed = (guint64)seed;
   if (max_events > 0)
     s->run.max_events = (guint64)max_events;
+  return TRUE;
+}
+
+/* A measured step of this very run, which reports print beside the prediction. */
+static gboolean
+read_published (const JsonRef *root, Spec *s, GError **error)
+{
+  JsonRef ref;
+  const char *source;
+  if (!json_has (root, "published"))
+    return TRUE;
+  if (!json_get_object (root, "published", &ref, error) ||
+      !json_check_keys (&ref, published_keys, error) ||
+      !json_get_double (&ref, "step_time_s", G_MINDOUBLE, 1e9, &s->published_step_s, error) ||
+      !json_get_string (&ref, "source", &source, error))
+    return FALSE;
+  g_free (s->published_source);
+  s->published_source = g_strdup (source);
   return TRUE;
 }
 
@@ -433,8 +472,9 @@ read_all (JsonDoc *doc, Spec *s, GError **error)
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
          read_parallel (&root, s, error) && read_job (&root, error) && read_run (&root, s, error) &&
-         read_devices (&root, s, error) && read_scenario_model (&root, s, error) &&
-         read_scenario_software (&root, s, error) && check_spec (doc, s, error);
+         read_published (&root, s, error) && read_devices (&root, s, error) &&
+         read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
+         check_spec (doc, s, error);
 }
 
 gboolean

@@ -91,10 +91,9 @@ with_thousands (const char *digits)
 }
 
 char *
-format_count (gint64 n)
+format_count (double n)
 {
-  g_autofree char *digits = g_strdup_printf ("%" G_GINT64_FORMAT, n);
-  return with_thousands (digits);
+  return format_fixed (n, 0);
 }
 
 char *

@@ -11,8 +11,8 @@ char *format_bytes (double bytes);
 /* "12.3 us", "1.23 s", "2 min 05 s", "3 h 20 min", "54.2 days". */
 char *format_seconds (double seconds);
 
-/* "16,384"; also negative. */
-char *format_count (gint64 n);
+/* "16,384": the nearest whole number, exact up to 2^53; also negative. */
+char *format_count (double n);
 
 /* "405 G", "1.23 M", "950": powers of 1000 with k, M, G, T, P, E; three significant digits. For
  * quantities that have a unit, append it: "989 T" "FLOP/s". */

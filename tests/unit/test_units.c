@@ -77,14 +77,14 @@ static void
 test_count (void)
 {
   static const struct {
-    gint64 n;
+    double n;
     const char *text;
   } cases[] = {{0, "0"},
                {999, "999"},
                {1000, "1,000"},
                {16384, "16,384"},
                {-1234567, "-1,234,567"},
-               {G_MININT64, "-9,223,372,036,854,775,808"}};
+               {-0x1p63, "-9,223,372,036,854,775,808"}};
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *text = format_count (cases[i].n);
     g_assert_cmpstr (text, ==, cases[i].text);
