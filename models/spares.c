@@ -67,7 +67,7 @@ on_fault (SimEngine *eng, gpointer self, guint64 arg G_GNUC_UNUSED)
   fault_gen_pop (y->gen, &f);
   count_until (y, now_s (eng));
   /* A job-wide process always strikes a node that is up. */
-  for (guint i = 0; fault_gen_hits_job (y->gen) && y->is_down[f.node] && i < 1000; i++)
+  for (guint i = 0; !f.rack && fault_gen_hits_job (y->gen) && y->is_down[f.node] && i < 1000; i++)
     f.node = fault_gen_node (y->gen);
   double repair_s = fault_gen_repair_s (y->gen, &f);
   for (guint i = 0; i < f.n_nodes; i++) {
