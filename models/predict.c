@@ -13,8 +13,8 @@ PredictCache *
 predict_cache_new (void)
 {
   PredictCache *c = g_new0 (PredictCache, 1);
-  c->tables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
-                                     (GDestroyNotify)sched_table_free);
+  c->tables =
+      g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)sched_table_free);
   return c;
 }
 
@@ -32,6 +32,7 @@ prediction_clear (Prediction *p)
 {
   memory_clear (&p->memory);
   g_clear_pointer (&p->stage_layers, g_free);
+  g_clear_pointer (&p->rank_layers, g_free);
 }
 
 static const SchedTable *
@@ -44,7 +45,8 @@ table_for (const Spec *s, PredictCache *cache, GError **error)
   SchedTable *t = g_hash_table_lookup (cache->tables, key);
   if (t != NULL)
     return t;
-  t = sched_generate (p->schedule, (guint)p->pp, (guint)p->vpp, (guint)spec_microbatches (s), error);
+  t = sched_generate (p->schedule, (guint)p->pp, (guint)p->vpp, (guint)spec_microbatches (s),
+                      error);
   if (t == NULL)
     return NULL;
   if (!sched_verify (t, error)) {
@@ -92,11 +94,11 @@ rates (const Spec *s, Prediction *out)
   out->usd_per_1e9_tokens = s->cluster.price_usd_per_gpu_hour > 0
                                 ? out->gpu_hours_per_1e9_tokens * s->cluster.price_usd_per_gpu_hour
                                 : -1.0;
-  out->kwh_per_1e9_tokens =
-      s->cluster.node_power_w > 0
-          ? out->gpu_hours_per_1e9_tokens / (double)s->cluster.gpus_per_node *
-                s->cluster.node_power_w * 1e-3 * (s->cluster.pue > 0 ? s->cluster.pue : 1.0)
-          : -1.0;
+  out->kwh_per_1e9_tokens = s->cluster.node_power_w > 0
+                                ? out->gpu_hours_per_1e9_tokens / (double)s->cluster.gpus_per_node *
+                                      s->cluster.node_power_w * 1e-3 *
+                                      (s->cluster.pue > 0 ? s->cluster.pue : 1.0)
+                                : -1.0;
 }
 
 static gboolean
@@ -106,11 +108,14 @@ run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, P
   ExecResult res;
   gboolean ok;
   if (s->run.exact_events) {
-    SimOptions so = { .ticks_per_s = SIM_TICKS_PS, .seed = s->run.seed, .run = 0,
-                      .max_events = s->run.max_events, .horizon = SIM_TIME_MAX,
-                      .shuffle_ties = s->run.shuffle_ties };
+    SimOptions so = {.ticks_per_s = SIM_TICKS_PS,
+                     .seed = s->run.seed,
+                     .run = 0,
+                     .max_events = s->run.max_events,
+                     .horizon = SIM_TIME_MAX,
+                     .shuffle_ties = s->run.shuffle_ties};
     g_autoptr (SimEngine) engine = sim_engine_new (&so);
-    ExecOptions eo = { .record = TRUE };
+    ExecOptions eo = {.record = TRUE};
     ok = exec_run_events (set, engine, &eo, &res, error);
   } else {
     ok = exec_run_fast (set, &res, error);
@@ -134,24 +139,59 @@ run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, P
   return FALSE;
 }
 
+/* A table of another shape than the scenario's would be read beyond its ends. */
+static gboolean
+check_table (const Spec *s, const SchedTable *t, const StageLayers *sl, GError **error)
+{
+  if (t->ranks == s->parallel.pp && sched_depth (t) == sl->n_stages &&
+      t->microbatches == spec_microbatches (s))
+    return TRUE;
+  g_set_error (
+      error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
+      "the schedule has %u ranks, %u stages and %u micro-batches, the scenario %" G_GINT64_FORMAT
+      ", %u and %" G_GINT64_FORMAT,
+      t->ranks, sched_depth (t), t->microbatches, s->parallel.pp, sl->n_stages,
+      spec_microbatches (s));
+  return FALSE;
+}
+
+/* Layers of every stage of the table, copy by copy, and of every rank. */
+static gint64 *
+layers_of_table (const SchedTable *t, const StageLayers *sl, gint64 **rank_layers)
+{
+  gint64 *layers = g_new (gint64, t->stages);
+  *rank_layers = g_new0 (gint64, t->ranks);
+  for (guint v = 0; v < t->stages; v++) {
+    layers[v] = sl->n_layers[sched_part (t, v)];
+    (*rank_layers)[t->stage_rank[v]] += layers[v];
+  }
+  return layers;
+}
+
+static gboolean
+run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
+          Prediction *out, GError **error)
+{
+  g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
+  if (!memory_estimate (s, t, layers, &out->memory, error))
+    return FALSE;
+  g_autoptr (ProgramSet) set = compile_step (s, t, sl, opt != NULL ? opt->times : NULL, error);
+  return set != NULL && run_programs (s, set, opt, out, error);
+}
+
 gboolean
 predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Prediction *out,
          GError **error)
 {
   g_autoptr (PredictCache) own = cache == NULL ? predict_cache_new () : NULL;
-  StageLayers sl = { 0 };
+  StageLayers sl = {0};
   memset (out, 0, sizeof *out);
   const SchedTable *t = opt != NULL && opt->table != NULL
                             ? opt->table
                             : table_for (s, cache != NULL ? cache : own, error);
   if (t == NULL || !stage_layers_init (&sl, s, error))
     return FALSE;
-  gboolean ok = memory_estimate (s, t, sl.n_layers, &out->memory, error);
-  if (ok) {
-    g_autoptr (ProgramSet) set =
-        compile_step (s, t, &sl, opt != NULL ? opt->times : NULL, error);
-    ok = set != NULL && run_programs (s, set, opt, out, error);
-  }
+  gboolean ok = check_table (s, t, &sl, error) && run_step (s, t, &sl, opt, out, error);
   if (ok) {
     rates (s, out);
     out->n_stages = sl.n_stages;
