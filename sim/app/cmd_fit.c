@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct {
-  char *as, *base, *name, *attention, *residuals, *plot;
+  char *as, *base, *name, *attention, *source, *residuals, *plot;
   char **gpus, **where;
   double hold_out, nic_GBps, nics;
   int resamples, ranks_per_node;
@@ -29,6 +29,7 @@ flags_clear (Flags *f)
   g_free (f->base);
   g_free (f->name);
   g_free (f->attention);
+  g_free (f->source);
   g_free (f->residuals);
   g_free (f->plot);
   g_strfreev (f->gpus);
@@ -120,7 +121,7 @@ run_device (Run *r, GError **error)
     return FALSE;
   const char *name = r->f->name != NULL ? r->f->name : g->name;
   const char *aliases[] = {r->set->devices->pdata[0], NULL};
-  g_autofree char *source = fit_profile_source (r->files, r->set);
+  g_autofree char *source = fit_profile_source (r->files, r->f->source, r->set);
   guint other = sample_set_count (r->set, SAMPLE_COLL);
   if (other > 0)
     fit_report_warn (r->report, "%u timings of collectives belong in a fabric: --as fabric", other);
@@ -164,7 +165,7 @@ run_fabric (Run *r, GError **error)
       !fit_fabric (f, r->set, r->f->one_protocol, &r->options, r->report, error))
     return FALSE;
   g_autofree char *base = g_strdup (f->name);
-  g_autofree char *source = fit_profile_source (r->files, r->set);
+  g_autofree char *source = fit_profile_source (r->files, r->f->source, r->set);
   const char *name = r->f->name != NULL ? r->f->name : base;
   if (!fit_profile_rename (r->doc, base, name, NULL, error) || !put_nic (r, error) ||
       !fit_profile_put (r->doc, r->report, source, error))
@@ -318,6 +319,7 @@ cmd_fit_run (int argc, char **argv)
       {"where", 0, 0, G_OPTION_ARG_STRING_ARRAY, &f.where, "Rows of tables to take", "COLUMN~TEXT"},
       {"attention-kernel", 0, 0, G_OPTION_ARG_STRING, &f.attention, "Of tables without one", "NAME"},
       {"one-protocol", 0, 0, G_OPTION_ARG_NONE, &f.one_protocol, "Fabric of MPI, not of NCCL", NULL},
+      {"source", 0, 0, G_OPTION_ARG_STRING, &f.source, "Where the samples are from", "TEXT"},
       {"nics", 0, 0, G_OPTION_ARG_DOUBLE, &f.nics, "NICs of a node", "N"},
       {"nic-GBps", 0, 0, G_OPTION_ARG_DOUBLE, &f.nic_GBps, "Line rate of a NIC", "RATE"},
       {"ranks-per-node", 0, 0, G_OPTION_ARG_INT, &f.ranks_per_node, "Of logs without hosts", "N"},

@@ -27,9 +27,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Work, work_clear)
 
 typedef gboolean (*Picks) (const Work *w, const Sample *s);
 
-/* Collects a group. A source counts by the root of its number of samples, so that a table of
- * thousands does not drown a second collector; what lasts less than ten times the shortest counts
- * half, as a step spends little in it. */
+/* Collects a group. A source counts by the fourth root of its number of samples, so that a table of
+ * thousands does not drown a second collector; a sample by the fourth root of its time, as a step
+ * spends its time in the long ones. */
 static void
 work_init (Work *w, const GpuProfile *g, const SampleSet *set, Picks picks)
 {
@@ -57,7 +57,7 @@ work_init (Work *w, const GpuProfile *g, const SampleSet *set, Picks picks)
     gpointer key = (gpointer)w->sample[i]->origin;
     guint of = GPOINTER_TO_UINT (g_hash_table_lookup (per_origin, key));
     w->measured[i] = w->sample[i]->time_s;
-    w->weight[i] = (w->measured[i] < 10 * shortest ? 0.5 : 1) / sqrt (of);
+    w->weight[i] = pow (w->measured[i] / shortest, 0.25) * pow (of, -0.75);
   }
 }
 
@@ -145,7 +145,7 @@ gemm_params (const Work *w, FitParam *q)
   double half_max = MAX (largest / 20, 1e6);
   const FitParam all[] = {
       {"floor_us", p->floor_s, 1e-8, 1e-3, FIT_LOG, FALSE},
-      {"burst_efficiency", p->burst_efficiency, 0.03, 1.5, FIT_LOG, FALSE},
+      {"burst_efficiency", MIN (p->burst_efficiency, 1), 0.03, 1, FIT_LOG, FALSE},
       {"sustained_efficiency", p->sustained_efficiency / p->burst_efficiency, 0.4, 1, FIT_LINEAR,
        FALSE},
       {"half_FLOPs", MIN (p->half_flops, half_max), half_max * 1e-4, half_max, FIT_LOG, FALSE},
@@ -279,7 +279,7 @@ attention_params (const AttnParams *p, FitParam *q)
     q[A_CAUSAL] =
         (FitParam){"causal_factor", p->causal_factor[pass], 0.3, 1.3, FIT_LOG, FALSE};
     for (int d = 0; d < ATTN_N_DIMS; d++)
-      q[A_EFF + d] = (FitParam){dims[d], p->efficiency[pass][d], 0.01, 1.2, FIT_LOG, FALSE};
+      q[A_EFF + d] = (FitParam){dims[d], p->efficiency[pass][d], 0.01, 1, FIT_LOG, FALSE};
     /* 0 says that there is no 8-bit form: nothing to fit */
     q[A_FP8] = (FitParam){"fp8_factor", p->fp8_factor[pass], 0, 2, FIT_LINEAR,
                           !(p->fp8_factor[pass] > 0)};
@@ -315,7 +315,7 @@ attention_rest (const FitParam *q, double *v)
       }
     for (int d = A_EFF; d < A_EFF + ATTN_N_DIMS; d++)
       if (q[d].fixed && n > 0)
-        v[d] = CLAMP (q[d].start * exp (log_sum / n), 0.01, 1.2);
+        v[d] = CLAMP (q[d].start * exp (log_sum / n), 0.01, 1);
   }
 }
 

@@ -191,10 +191,12 @@ fit_profile_rename (JsonDoc *doc, const char *base, const char *name, const char
 }
 
 char *
-fit_profile_source (char **files, const SampleSet *s)
+fit_profile_source (char **files, const char *said, const SampleSet *s)
 {
   g_autoptr (GString) out = g_string_new ("clustersim fit of ");
-  for (guint i = 0; files[i] != NULL; i++) {
+  if (said != NULL)
+    g_string_append (out, said);
+  for (guint i = 0; said == NULL && files[i] != NULL; i++) {
     g_autofree char *base = g_path_get_basename (files[i]);
     g_string_append_printf (out, "%s%s", i > 0 ? ", " : "", base);
   }

@@ -7,9 +7,9 @@
 #include "gpu_profile.h"
 #include "json_read.h"
 
-/* Where the numbers come from: "clustersim fit of FILE, FILE (measured 2026-12-01)"; newly
- * allocated. */
-char *fit_profile_source (char **files, const SampleSet *s);
+/* Where the numbers come from: "clustersim fit of FILE, FILE (measured 2026-12-01)"; said (may be
+ * NULL) stands in place of the files. Newly allocated. */
+char *fit_profile_source (char **files, const char *said, const SampleSet *s);
 
 /* doc: the profile that the fit started from, by the name base. When name is another device, what
  * stays of the base becomes "assumed, as BASE: …" and aliases are those given (may be NULL).
