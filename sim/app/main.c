@@ -30,6 +30,7 @@ static const Command commands[] = {
     {"validate", "predictions against a table of published measurements", cmd_validate_run},
     {"import", "a file you already have into a scenario part", cmd_import_run},
     {"fit", "measurements into a device or fabric profile, with its errors", cmd_fit_run},
+    {"plot", "a table as one of the standard pictures, through gnuplot", cmd_plot_run},
     {"list", "what ships: gpus, models, fabrics, software, schedules", cmd_list_run},
     {NULL, NULL, NULL},
 };
