@@ -26,6 +26,7 @@ static const Command commands[] = {
     {"predict", "one training step: time, throughput, MFU, breakdown, memory", cmd_predict_run},
     {"sweep", "many predictions: the product of values, one result a line", cmd_sweep_run},
     {"validate", "predictions against a table of published measurements", cmd_validate_run},
+    {"law", "scaling laws: budget to parameters, tokens, loss, days and money", cmd_law_run},
     {"import", "a file you already have into a scenario part", cmd_import_run},
     {"list", "what ships: gpus, models, fabrics, software, schedules", cmd_list_run},
     {NULL, NULL, NULL},
