@@ -4,27 +4,28 @@
 #include <string.h>
 
 SimTime
-compile_ticks (double seconds)
+compile_ticks (Compile *c, double seconds)
 {
   SimTime t = 0;
-  gboolean ok = sim_time_from_s (seconds, SIM_TICKS_PS, &t);
-  g_assert (ok);
-  return t;
+  if (sim_time_from_s (seconds, SIM_TICKS_PS, &t) && t <= PASS_TICKS_MAX)
+    return t;
+  c->overflow = TRUE;
+  return 0;
 }
 
-static guint
-layer_kind (const ModelSpec *m, gint64 layer)
+guint
+compile_layer_kind (const ModelSpec *m, gint64 layer)
 {
   guint k = model_layer_is_moe (m, layer) ? 1 : 0;
-  if (m->sliding_window > 0 && m->sliding_period > 1 && (layer + 1) % m->sliding_period == 0)
+  if (m->sliding_window > 0 && model_layer_window (m, layer) == 0)
     k += 2;
-  return k;
+  return k + (model_layer_is_linear (m, layer) ? 4 : 0);
 }
 
-static const PassCost *
-layer_cost_of (Compile *c, gint64 layer, LayerPass pass)
+const PassCost *
+compile_layer_cost (Compile *c, gint64 layer, LayerPass pass)
 {
-  guint k = layer_kind (&c->s->model, layer);
+  guint k = compile_layer_kind (&c->s->model, layer);
   if (!c->have[k][pass]) {
     layer_pass_cost (&c->p, layer, pass, &c->layer[k][pass]);
     c->have[k][pass] = TRUE;
@@ -36,7 +37,7 @@ layer_cost_of (Compile *c, gint64 layer, LayerPass pass)
 static void
 add_host_gap (Compile *c, PassCost *cost)
 {
-  SimTime gap = compile_ticks (c->s->software.host_chunk_us * 1e-6);
+  SimTime gap = compile_ticks (c, c->s->software.host_chunk_us * 1e-6);
   cost->part[PART_HOST] += gap;
   cost->total += gap;
 }
@@ -45,13 +46,12 @@ static void
 measured_pass (Compile *c, LayerPass pass, PassCost *out)
 {
   const StageTimes *st = c->times;
-  double t = pass == LP_FORWARD      ? st->forward_s
-             : pass == LP_INPUT_GRAD ? st->input_grad_s
-             : pass == LP_WEIGHT_GRAD
-                 ? st->weight_grad_s
-                 : st->input_grad_s + st->weight_grad_s;
+  double t = pass == LP_FORWARD       ? st->forward_s
+             : pass == LP_INPUT_GRAD  ? st->input_grad_s
+             : pass == LP_WEIGHT_GRAD ? st->weight_grad_s
+                                      : st->input_grad_s + st->weight_grad_s;
   memset (out, 0, sizeof *out);
-  out->part[PART_COMPUTE] = out->total = compile_ticks (t / (double)c->s->parallel.vpp);
+  out->part[PART_COMPUTE] = out->total = compile_ticks (c, t / (double)c->s->parallel.vpp);
 }
 
 static void
@@ -64,7 +64,7 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
   }
   memset (out, 0, sizeof *out);
   for (gint64 i = 0; i < c->sl->n_layers[stage]; i++)
-    pass_cost_add (out, layer_cost_of (c, c->sl->first_layer[stage] + i, pass));
+    pass_cost_add (out, compile_layer_cost (c, c->sl->first_layer[stage] + i, pass));
   if (stage == 0) {
     embedding_pass_cost (&c->p, pass, &more);
     pass_cost_add (out, &more);
@@ -72,18 +72,37 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
   if (stage + 1 == c->sl->n_stages) {
     head_pass_cost (&c->p, pass, &more);
     pass_cost_add (out, &more);
+    if (c->s->model.mtp_layers > 0)
+      mtp_pass_cost (&c->p, pass, &more);
+    for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
+      pass_cost_add (out, &more);
   }
   add_host_gap (c, out);
   if (pass != LP_WEIGHT_GRAD)
-    out->host += compile_ticks (c->s->software.host_microbatch_us * 1e-6);
+    out->host += compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
 }
 
-static double
+static StageParams
 layer_params (const Compile *c, gint64 layer)
 {
-  StageLayers one = { .n_stages = 3, .first_layer = (gint64[]){ 0, layer, 0 },
-                      .n_layers = (gint64[]){ 0, 1, 0 } };
+  StageLayers one = {
+      .n_stages = 3, .first_layer = (gint64[]){0, layer, 0}, .n_layers = (gint64[]){0, 1, 0}};
   return stage_params_per_rank (c->s, &one, 1);
+}
+
+/* All multi-token modules as one piece; returns its cost. */
+static guint32
+mtp_piece (Compile *c, LayerPass pass, StageParams *params)
+{
+  PassCost one, sum;
+  RankParams r =
+      model_rank_mtp (&c->s->model, c->s->parallel.tp, c->s->parallel.ep, spec_expert_tp (c->s));
+  memset (&sum, 0, sizeof sum);
+  mtp_pass_cost (&c->p, pass, &one);
+  for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
+    pass_cost_add (&sum, &one);
+  *params = (StageParams){(double)r.dense, (double)r.experts};
+  return program_cost_parts (c->b, sum.part);
 }
 
 /* The last backward of a stage in pieces: head, layers last to first, embedding; one cost each. */
@@ -91,20 +110,23 @@ static void
 stage_pieces (Compile *c, guint stage, LayerPass pass)
 {
   StageCost *sc = &c->stage[stage];
-  guint32 *costs = g_new (guint32, c->sl->n_layers[stage] + 2);
-  double *params = g_new0 (double, c->sl->n_layers[stage] + 2);
-  double table = (double)c->p.vocab_padded * (double)c->s->model.hidden /
-                 (double)c->s->parallel.tp;
+  guint32 *costs = g_new (guint32, c->sl->n_layers[stage] + 3);
+  StageParams *params = g_new0 (StageParams, c->sl->n_layers[stage] + 3);
+  double table = (double)c->p.vocab_padded * (double)c->s->model.hidden / (double)c->s->parallel.tp;
   PassCost more;
   guint n = 0;
   if (stage + 1 == c->sl->n_stages) {
     head_pass_cost (&c->p, pass, &more);
-    params[n] = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : table;
+    params[n].dense = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : table;
     costs[n++] = program_cost_parts (c->b, more.part);
+    if (c->s->model.mtp_layers > 0) {
+      costs[n] = mtp_piece (c, pass, &params[n]);
+      n++;
+    }
   }
   for (gint64 i = c->sl->n_layers[stage]; i-- > 0;) {
     gint64 layer = c->sl->first_layer[stage] + i;
-    PassCost lc = *layer_cost_of (c, layer, pass);
+    PassCost lc = *compile_layer_cost (c, layer, pass);
     if (n == 0)
       add_host_gap (c, &lc);
     params[n] = layer_params (c, layer);
@@ -112,7 +134,7 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   }
   if (stage == 0) {
     embedding_pass_cost (&c->p, pass, &more);
-    params[n] = table + (double)(c->s->model.max_positions * c->s->model.hidden);
+    params[n].dense = table + (double)(c->s->model.max_positions * c->s->model.hidden);
     costs[n++] = program_cost_parts (c->b, more.part);
   }
   sc->n_pieces = n;
@@ -139,18 +161,30 @@ transfer_cost (Compile *c)
   else
     t = p2p_time_s (s->fabric, c->p.groups.pp_same_node, c->p.groups.pp_sharers, bytes);
   if (c->times == NULL && !s->parallel.sequence_parallel && sw->pp_scatter_gather)
-    t += coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.tp,
-                      bytes * (double)s->parallel.tp, NULL);
-  c->send_cost = program_cost (c->b, PART_PP_COMM, compile_ticks (t));
+    t += coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.tp, bytes * (double)s->parallel.tp,
+                      NULL);
+  c->send_cost = program_cost (c->b, PART_PP_COMM, compile_ticks (c, t));
+}
+
+/* Layer by layer, stage is like the one before it. */
+static gboolean
+same_kinds (const Compile *c, guint stage)
+{
+  const ModelSpec *m = &c->s->model;
+  gint64 a = c->sl->first_layer[stage - 1], b = c->sl->first_layer[stage];
+  for (gint64 i = 0; i < c->sl->n_layers[stage]; i++)
+    if (compile_layer_kind (m, a + i) != compile_layer_kind (m, b + i))
+      return FALSE;
+  return TRUE;
 }
 
 void
 compile_costs (Compile *c)
 {
-  gboolean kinds[4] = { FALSE };
+  gboolean kinds[4] = {FALSE};
   for (guint i = 0; i < c->t->first[c->t->ranks]; i++)
     kinds[c->t->actions[i].kind] = TRUE;
-  static const LayerPass pass_of[4] = { LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD };
+  static const LayerPass pass_of[4] = {LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD};
   c->stage = g_new0 (StageCost, c->sl->n_stages);
   c->zero_cost = program_cost (c->b, PART_OTHER, 0);
   for (guint s = 0; s < c->sl->n_stages; s++) {
@@ -159,8 +193,7 @@ compile_costs (Compile *c)
         continue;
       LayerPass pass = pass_of[k];
       gboolean same = s >= 2 && s + 1 < c->sl->n_stages &&
-                      c->sl->n_layers[s] == c->sl->n_layers[s - 1] && c->s->model.num_experts == 0 &&
-                      c->s->model.sliding_period <= 1;
+                      c->sl->n_layers[s] == c->sl->n_layers[s - 1] && same_kinds (c, s);
       if (same) { /* a middle stage like the one before */
         c->stage[s].pass[pass] = c->stage[s - 1].pass[pass];
         c->stage[s].cost[pass] = c->stage[s - 1].cost[pass];
@@ -169,6 +202,7 @@ compile_costs (Compile *c)
         c->stage[s].cost[pass] = program_cost_parts (c->b, c->stage[s].pass[pass].part);
       }
       const PassCost *pc = &c->stage[s].pass[pass];
+      c->overflow |= pc->overflow;
       if (pc->host > pc->total)
         c->host_bound = TRUE;
       if (c->split && (pass == LP_BACKWARD || pass == LP_WEIGHT_GRAD))
@@ -187,4 +221,6 @@ compile_costs_clear (Compile *c)
     g_free (c->stage[s].piece_params);
   }
   g_clear_pointer (&c->stage, g_free);
+  g_clear_pointer (&c->paired, g_free);
+  g_clear_pointer (&c->pair_cost, g_hash_table_unref);
 }

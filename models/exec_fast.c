@@ -1,6 +1,7 @@
-/* The max-plus pass of exec.h. A stream runs on until it meets a wait that is not yet computed; then it
- * is linked to the stream it waits for, which wakes it when it stops in its turn. The order in which
- * streams are visited does not matter for the result: every end time is the same expression. */
+/* The max-plus pass of exec.h. A stream runs on until it meets a wait that is not yet computed;
+ * then it is linked to the stream it waits for, which wakes it when it stops in its turn. The order
+ * in which streams are visited does not matter for the result: every end time is the same
+ * expression. */
 #include "exec.h"
 
 #include <string.h>
@@ -8,14 +9,16 @@
 #define NONE G_MAXUINT32
 
 typedef struct {
-  SimTime last;     /* end of the newest operation */
-  SimTime *ends;    /* of this stream */
+  SimTime last;  /* end of the newest operation */
+  SimTime *ends; /* of this stream */
   const Op *ops;
   guint32 pc, n;
-  guint32 waiters;  /* first stream blocked on this one */
-  guint32 next;     /* next in the list this stream is blocked in */
-  guint32 need;     /* operations the blocking stream must have done */
-} FastStream;
+  guint32 waiters; /* first stream blocked on this one */
+  guint32 next;    /* next in the list this stream is blocked in */
+  guint32 need;    /* operations the blocking stream must have done */
+  guint32 rank;
+  const guint32 *peers; /* of the rank */
+} FastStream;           /* one cache line */
 
 typedef struct {
   SimTime latest;
@@ -30,8 +33,21 @@ typedef struct {
   FastGroup *groups;
   guint32 *stack;
   guint n_stack;
+  SimTime *durations; /* of the costs, side by side: their shares would fill the cache */
   guint64 done;
+  gboolean overflow;
 } Fast;
+
+/* t + duration; what runs over the end of the clock stays there and is an error in the end. */
+static inline SimTime
+end_of (Fast *f, SimTime t, SimTime duration)
+{
+  SimTime end;
+  if (G_LIKELY (!__builtin_add_overflow (t, duration, &end)))
+    return end;
+  f->overflow = TRUE;
+  return SIM_TIME_MAX;
+}
 
 void
 exec_result_clear (ExecResult *res)
@@ -53,7 +69,7 @@ arrive (Fast *f, guint32 id, guint32 g, SimTime t, SimTime duration)
   grp->first = id;
   if (++grp->arrived < f->set->group_size[g])
     return FALSE;
-  SimTime end = grp->latest + grp->duration;
+  SimTime end = end_of (f, grp->latest, grp->duration);
   for (guint32 m = grp->first; m != NONE;) {
     FastStream *ms = &f->streams[m];
     guint32 next = ms->next;
@@ -64,7 +80,7 @@ arrive (Fast *f, guint32 id, guint32 g, SimTime t, SimTime duration)
       f->stack[f->n_stack++] = m;
     m = next;
   }
-  *grp = (FastGroup){ .first = NONE };
+  *grp = (FastGroup){.first = NONE};
   return TRUE;
 }
 
@@ -88,15 +104,14 @@ static inline gboolean
 waits_hold (Fast *f, guint32 id, const Op *op, SimTime *t)
 {
   const ProgramSet *set = f->set;
-  guint rank = id / set->n_streams;
+  FastStream *s = &f->streams[id];
   const Wait *w = set->waits + op->wait0;
   for (guint i = 0; i < op->n_waits; i++, w++) {
-    guint peer = w->peer < 0 ? rank : set->peers[(gsize)rank * set->n_peers + (gsize)w->peer];
-    guint32 tid = peer * set->n_streams + w->stream;
-    FastStream *target = &f->streams[tid];
+    guint peer = w->peer < 0 ? s->rank : s->peers[w->peer];
+    FastStream *target = &f->streams[peer * set->n_streams + w->stream];
     if (target->pc < w->count) {
-      f->streams[id].need = w->count;
-      f->streams[id].next = target->waiters;
+      s->need = w->count;
+      s->next = target->waiters;
       target->waiters = id;
       return FALSE;
     }
@@ -111,21 +126,21 @@ run_stream (Fast *f, guint32 id)
 {
   const ProgramSet *set = f->set;
   FastStream *s = &f->streams[id];
-  guint rank = id / set->n_streams;
   while (s->pc < s->n) {
     const Op *op = &s->ops[s->pc];
     SimTime t = s->last;
     if (!waits_hold (f, id, op, &t))
       break;
-    SimTime duration = set->costs[op->cost].duration;
-    guint32 g = op->group == OP_NO_GROUP ? GROUP_NONE
-                                         : set->groups[(gsize)rank * set->n_slots + op->group];
-    if (g != GROUP_NONE) {
-      if (!arrive (f, id, g, t, duration))
-        break;
-      continue;
+    SimTime duration = f->durations[op->cost];
+    if (G_UNLIKELY (op->group != OP_NO_GROUP)) {
+      guint32 g = set->groups[(gsize)s->rank * set->n_slots + op->group];
+      if (g != GROUP_NONE) {
+        if (!arrive (f, id, g, t, duration))
+          break;
+        continue;
+      }
     }
-    s->last = t + duration;
+    s->last = end_of (f, t, duration);
     s->ends[s->pc++] = s->last;
     f->done++;
   }
@@ -144,17 +159,53 @@ report_deadlock (const Fast *f, GError **error)
     g_autofree char *name = op_tag_name (s->ops[s->pc].tag);
     g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_DEADLOCK,
                  "deadlock: rank %u, stream %s waits for ever at operation %u of %u (%s)",
-                 id / set->n_streams, set->stream_names[id % set->n_streams], s->pc + 1, s->n, name);
+                 id / set->n_streams, set->stream_names[id % set->n_streams], s->pc + 1, s->n,
+                 name);
     return FALSE;
   }
   g_assert_not_reached ();
+}
+
+static gboolean
+report_overflow (GError **error)
+{
+  g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
+               "the step is longer than its clock, which ends after 106 days");
+  return FALSE;
+}
+
+void
+exec_hash_begin (ExecHash *h, guint64 operations)
+{
+  for (guint i = 0; i < 4; i++) /* lanes: each step waits for a multiplication */
+    h->lane[i] = operations + i;
+  h->seed = operations;
+  h->n = 0;
+}
+
+void
+exec_hash_add (ExecHash *h, const SimTime *ends, gsize n)
+{
+  for (gsize i = 0; i < n; i++, h->n++) {
+    guint64 *lane = &h->lane[h->n & 3];
+    guint64 x = (*lane ^ (guint64)ends[i]) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
+    *lane = x ^ x >> 32;
+  }
+}
+
+guint64
+exec_hash_end (const ExecHash *h)
+{
+  guint64 x = h->seed;
+  for (guint i = 0; i < 4; i++)
+    x = (x ^ h->lane[i]) * G_GUINT64_CONSTANT (0xff51afd7ed558ccd);
+  return x ^ x >> 32;
 }
 
 static void
 collect (const Fast *f, ExecResult *res)
 {
   const ProgramSet *set = f->set;
-  guint64 hash = 14695981039346656037u;
   res->end = 0;
   res->last_rank = 0;
   res->operations = f->done;
@@ -167,9 +218,11 @@ collect (const Fast *f, ExecResult *res)
       res->end = end;
       res->last_rank = r;
     }
-    hash = (hash ^ (guint64)end) * 1099511628211u;
   }
-  res->fingerprint = (hash ^ f->done) * 1099511628211u;
+  ExecHash h;
+  exec_hash_begin (&h, f->done);
+  exec_hash_add (&h, res->ends, f->done);
+  res->fingerprint = exec_hash_end (&h);
 }
 
 gboolean
@@ -186,29 +239,40 @@ exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error)
     total += set->first_op[(p + 1) * set->n_streams] - set->first_op[p * set->n_streams];
   }
   res->ends = g_new (SimTime, MAX (total, 1));
-  Fast f = { .set = set, .streams = g_new (FastStream, n), .stack = g_new (guint32, 2 * n + 1),
-             .groups = g_new (FastGroup, MAX (set->n_groups, 1)) };
+  Fast f = {.set = set,
+            .streams = g_new (FastStream, n),
+            .durations = g_new (SimTime, set->n_costs),
+            .stack = g_new (guint32, 2 * n + 1),
+            .groups = g_new (FastGroup, MAX (set->n_groups, 1))};
+  for (guint i = 0; i < set->n_costs; i++)
+    f.durations[i] = set->costs[i].duration;
   for (guint g = 0; g < set->n_groups; g++)
-    f.groups[g] = (FastGroup){ .first = NONE };
+    f.groups[g] = (FastGroup){.first = NONE};
   for (guint32 id = 0; id < n; id++) {
     guint r = id / set->n_streams, st = id % set->n_streams, p = set->rank_program[r];
     guint32 first = set->first_op[p * set->n_streams + st];
-    f.streams[id] = (FastStream){
-      .ops = set->ops + first, .n = set->first_op[p * set->n_streams + st + 1] - first,
-      .ends = res->ends + res->rank_base[r] + (first - set->first_op[p * set->n_streams]),
-      .waiters = NONE, .next = NONE
-    };
+    f.streams[id] = (FastStream){.ops = set->ops + first,
+                                 .n = set->first_op[p * set->n_streams + st + 1] - first,
+                                 .ends = res->ends + res->rank_base[r] +
+                                         (first - set->first_op[p * set->n_streams]),
+                                 .waiters = NONE,
+                                 .next = NONE,
+                                 .rank = r,
+                                 .peers = set->peers + (gsize)r * set->n_peers};
   }
   for (guint32 id = n; id-- > 0;)
     f.stack[f.n_stack++] = id;
   while (f.n_stack > 0)
     run_stream (&f, f.stack[--f.n_stack]);
-  gboolean ok = f.done == total || report_deadlock (&f, error);
+  gboolean ok = f.overflow       ? report_overflow (error)
+                : f.done < total ? report_deadlock (&f, error)
+                                 : TRUE;
   if (ok)
     collect (&f, res);
   else
     exec_result_clear (res);
   g_free (f.streams);
+  g_free (f.durations);
   g_free (f.stack);
   g_free (f.groups);
   return ok;

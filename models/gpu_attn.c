@@ -107,7 +107,7 @@ gpu_attention_s (const GpuProfile *g, AttnKernel kernel, const AttnShape *s, dou
   double dqk, dv, flops, blocks, waves, keys, rate, c2, m2;
 
   g_assert (g->ready && used != ATTN_UNFUSED && p->present);
-  g_assert (s->dtype < DT_COUNT && duty >= 0 && duty <= 1);
+  g_assert (s->dtype < DT_COUNT && duty >= 0 && duty <= GPU_MAX_DUTY);
   if (s->batch == 0 || s->heads == 0 || s->seq_q == 0 || s->seq_kv == 0)
     return 0;
   dqk = padded (s->head_dim_qk, p->dim_quantum);

@@ -44,7 +44,7 @@ static double
 efficiency (const GemmParams *p, double flops, double duty)
 {
   double warm = flops / (flops + p->half_flops);
-  double w = 1 - (1 - warm) * (1 - duty);
+  double w = duty <= 1 ? 1 - (1 - warm) * (1 - duty) : duty;
   return p->burst_efficiency + w * (p->sustained_efficiency - p->burst_efficiency);
 }
 
@@ -99,7 +99,7 @@ gpu_gemm_plan (const GpuProfile *g, const GemmShape *s, double duty, GemmPlan *o
   double flops, c2, m2;
 
   g_assert (g->ready && s->m >= 0 && s->n >= 0 && s->k >= 0 && s->batch >= 1);
-  g_assert (s->dtype < DT_COUNT && duty >= 0 && duty <= 1);
+  g_assert (s->dtype < DT_COUNT && duty >= 0 && duty <= GPU_MAX_DUTY);
   *out = (GemmPlan){.tile = -1, .split = -1};
   if (s->m == 0 || s->n == 0 || s->k == 0)
     return;

@@ -8,12 +8,6 @@ memory_error_quark (void)
   return g_quark_from_static_string ("clustersim-memory-error");
 }
 
-static gint64
-expert_tp (const ParallelSpec *p)
-{
-  return p->etp > 0 ? p->etp : MAX (p->tp, 1);
-}
-
 static void
 add (RankParams *sum, RankParams r)
 {
@@ -21,40 +15,49 @@ add (RankParams *sum, RankParams r)
   sum->experts += r.experts;
 }
 
+/* Layers before those of stage in its copy of the model. */
 static gint64
-first_layer (const gint64 *layers_of_stage, guint stage)
+first_layer (const SchedTable *t, const gint64 *layers_of_stage, guint stage)
 {
   gint64 first = 0;
 
-  for (guint v = 0; v < stage; v++)
+  for (guint v = stage - sched_part (t, stage); v < stage; v++)
     first += layers_of_stage[v];
   return first;
+}
+
+/* Whether rank has that part of the model, in any copy. */
+static gboolean
+holds_part (const SchedTable *t, guint rank, guint part)
+{
+  for (guint v = part; v < t->stages; v += sched_depth (t))
+    if (t->stage_rank[v] == rank)
+      return TRUE;
+  return FALSE;
 }
 
 RankParams
 memory_rank_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank)
 {
   const ModelSpec *m = &s->model;
-  const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1),
-               etp = expert_tp (&s->parallel);
+  const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1), etp = spec_expert_tp (s);
   const gint64 vocab = spec_padded_vocab (s);
   const gint64 width = m->embed_dim > 0 ? m->embed_dim : m->hidden;
-  const gboolean first = t->stage_rank[0] == rank, last = t->stage_rank[t->stages - 1] == rank;
   RankParams sum = {0, 0};
 
   for (guint v = 0; v < t->stages; v++) {
     if (t->stage_rank[v] != rank)
       continue;
-    const gint64 from = first_layer (layers_of_stage, v);
+    const gint64 from = first_layer (t, layers_of_stage, v);
     for (gint64 i = from; i < from + layers_of_stage[v]; i++)
       add (&sum, model_rank_layer (m, i, tp, ep, etp));
   }
-  if (first)
+  if (holds_part (t, rank, 0))
     sum.dense += model_rank_embedding (m, vocab, tp);
-  if (last) {
+  if (holds_part (t, rank, sched_depth (t) - 1)) {
     sum.dense += model_rank_head (m, vocab, tp);
     /* the head of a tied model, and the embedding that MTP modules read, are copies here */
-    if (!first && (m->tied_embeddings || m->mtp_layers > 0))
+    if (!holds_part (t, rank, 0) && (m->tied_embeddings || m->mtp_layers > 0))
       sum.dense += vocab / tp * width;
     add (&sum, model_rank_mtp (m, tp, ep, etp));
   }
@@ -66,10 +69,11 @@ typedef struct {
 } Shards;
 
 static Shards
-zero_shards (const ParallelSpec *p)
+zero_shards (const Spec *s)
 {
+  const ParallelSpec *p = &s->parallel;
   const double dp = (double)(MAX (p->dp, 1) * MAX (p->cp, 1));
-  const double ep = (double)(MAX (p->ep, 1) * expert_tp (p)), limit = (double)p->shard_size;
+  const double ep = (double)(MAX (p->ep, 1) * spec_expert_tp (s)), limit = (double)p->shard_size;
   Shards n = {dp, MAX (1, dp * (double)MAX (p->tp, 1) / ep)};
 
   if (p->shard_size > 0) {
@@ -133,8 +137,7 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
            ActTerms *a)
 {
   const ModelSpec *m = &s->model;
-  const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1),
-               etp = expert_tp (&s->parallel);
+  const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1), etp = spec_expert_tp (s);
   const Recompute r = s->train.recompute;
   const double logits = model_logits_bytes (s);
 
@@ -143,7 +146,7 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
     a->plain[v] = a->full[v] = 0;
     if (t->stage_rank[v] != rank)
       continue;
-    const gint64 from = first_layer (layers_of_stage, v);
+    const gint64 from = first_layer (t, layers_of_stage, v);
     for (gint64 i = from; i < from + layers_of_stage[v]; i++) {
       const RankParams p = model_rank_layer (m, i, tp, ep, etp);
 
@@ -151,10 +154,10 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
       a->working = MAX (a->working, model_working_bytes_layer (s, i, r));
       a->layer = MAX (a->layer, (double)(p.dense + p.experts));
     }
-    if (v == 0)
+    if (sched_part (t, v) == 0)
       a->plain[v] += model_activation_bytes_embedding (s);
     a->full[v] = a->plain[v];
-    if (v == t->stages - 1) {
+    if (sched_part (t, v) == sched_depth (t) - 1) {
       const double mtp = (double)m->mtp_layers;
       /* a module: its layer, the two norms' inputs, their join, and a head of its own */
       const double module =
@@ -174,9 +177,9 @@ stage_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,
 {
   const SoftwareProfile *sw = &s->software;
   const RankParams held = memory_rank_params (s, t, layers_of_stage, rank);
-  const Shards n = zero_shards (&s->parallel);
+  const Shards n = zero_shards (s);
   const gint64 zero = s->parallel.zero_stage;
-  const gboolean last = t->stage_rank[t->stages - 1] == rank;
+  const gboolean last = holds_part (t, rank, sched_depth (t) - 1);
   double param, state, activations, working;
   StageMemory o;
 
@@ -207,7 +210,8 @@ gboolean
 memory_estimate (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, MemReport *out,
                  GError **error)
 {
-  const gint64 layers = first_layer (layers_of_stage, t->stages);
+  const guint end = sched_depth (t) - 1;
+  const gint64 layers = first_layer (t, layers_of_stage, end) + layers_of_stage[end];
   MemReport r = {TRUE, 0, 0, 0, t->ranks, NULL};
 
   if (layers != s->model.num_layers) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "breakdown.h"
+#include "compile_eval.h"
 #include "exec.h"
 
 struct PredictCache {
@@ -13,8 +14,8 @@ PredictCache *
 predict_cache_new (void)
 {
   PredictCache *c = g_new0 (PredictCache, 1);
-  c->tables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
-                                     (GDestroyNotify)sched_table_free);
+  c->tables =
+      g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)sched_table_free);
   return c;
 }
 
@@ -32,6 +33,7 @@ prediction_clear (Prediction *p)
 {
   memory_clear (&p->memory);
   g_clear_pointer (&p->stage_layers, g_free);
+  g_clear_pointer (&p->rank_layers, g_free);
 }
 
 static const SchedTable *
@@ -44,7 +46,8 @@ table_for (const Spec *s, PredictCache *cache, GError **error)
   SchedTable *t = g_hash_table_lookup (cache->tables, key);
   if (t != NULL)
     return t;
-  t = sched_generate (p->schedule, (guint)p->pp, (guint)p->vpp, (guint)spec_microbatches (s), error);
+  t = sched_generate (p->schedule, (guint)p->pp, (guint)p->vpp, (guint)spec_microbatches (s),
+                      error);
   if (t == NULL)
     return NULL;
   if (!sched_verify (t, error)) {
@@ -62,12 +65,11 @@ predict_flops (const Spec *s, gboolean causal, double *model, double *hardware)
   gint64 seq = s->train.sequence_tokens;
   double per_gpu = (double)s->train.global_batch_sequences / (double)s->cluster.gpus;
   double forward = model_flops_forward (m, seq, causal);
-  double head = 2.0 * (double)seq * (double)m->hidden * (double)m->vocab;
-  double core = 4.0 * (double)seq * (double)seq * (double)(m->heads * m->head_dim) *
-                (double)m->num_layers * (causal ? 0.5 : 1.0);
-  double again = s->train.recompute == RECOMPUTE_FULL        ? forward - head
-                 : s->train.recompute == RECOMPUTE_SELECTIVE ? core
-                                                             : 0.0;
+  double again = 0;
+  if (s->train.recompute == RECOMPUTE_FULL)
+    again = forward - model_flops_head (m, seq);
+  else if (s->train.recompute == RECOMPUTE_SELECTIVE)
+    again = model_flops_core (m, seq, causal);
   *model = 3.0 * forward * per_gpu;
   *hardware = (3.0 * forward + again) * per_gpu;
 }
@@ -92,11 +94,31 @@ rates (const Spec *s, Prediction *out)
   out->usd_per_1e9_tokens = s->cluster.price_usd_per_gpu_hour > 0
                                 ? out->gpu_hours_per_1e9_tokens * s->cluster.price_usd_per_gpu_hour
                                 : -1.0;
-  out->kwh_per_1e9_tokens =
-      s->cluster.node_power_w > 0
-          ? out->gpu_hours_per_1e9_tokens / (double)s->cluster.gpus_per_node *
-                s->cluster.node_power_w * 1e-3 * (s->cluster.pue > 0 ? s->cluster.pue : 1.0)
-          : -1.0;
+  out->kwh_per_1e9_tokens = s->cluster.node_power_w > 0
+                                ? out->gpu_hours_per_1e9_tokens / (double)s->cluster.gpus_per_node *
+                                      s->cluster.node_power_w * 1e-3 *
+                                      (s->cluster.pue > 0 ? s->cluster.pue : 1.0)
+                                : -1.0;
+}
+
+static void
+take_times (const StepTimes *st, Prediction *out)
+{
+  out->step_s = sim_time_to_s (st->end, SIM_TICKS_PS);
+  for (guint i = 0; i < PART_COUNT; i++)
+    out->part_s[i] = sim_time_to_s (st->breakdown.part[i], SIM_TICKS_PS);
+  out->bubble_share = out->step_s > 0 ? out->part_s[PART_BUBBLE] / out->step_s : 0;
+  out->operations = st->operations;
+  out->fingerprint = st->fingerprint;
+}
+
+static gboolean
+check_positive (const Prediction *p, GError **error)
+{
+  if (p->step_s > 0)
+    return TRUE;
+  g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "the step takes no time");
+  return FALSE;
 }
 
 static gboolean
@@ -106,11 +128,14 @@ run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, P
   ExecResult res;
   gboolean ok;
   if (s->run.exact_events) {
-    SimOptions so = { .ticks_per_s = SIM_TICKS_PS, .seed = s->run.seed, .run = 0,
-                      .max_events = s->run.max_events, .horizon = SIM_TIME_MAX,
-                      .shuffle_ties = s->run.shuffle_ties };
+    SimOptions so = {.ticks_per_s = SIM_TICKS_PS,
+                     .seed = s->run.seed,
+                     .run = 0,
+                     .max_events = s->run.max_events,
+                     .horizon = SIM_TIME_MAX,
+                     .shuffle_ties = s->run.shuffle_ties};
     g_autoptr (SimEngine) engine = sim_engine_new (&so);
-    ExecOptions eo = { .record = TRUE };
+    ExecOptions eo = {.record = TRUE};
     ok = exec_run_events (set, engine, &eo, &res, error);
   } else {
     ok = exec_run_fast (set, &res, error);
@@ -119,19 +144,69 @@ run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, P
     return FALSE;
   Breakdown bd;
   breakdown_compute (set, &res, res.last_rank, STREAM_COMPUTE, &bd);
-  out->step_s = sim_time_to_s (res.end, SIM_TICKS_PS);
-  for (guint i = 0; i < PART_COUNT; i++)
-    out->part_s[i] = sim_time_to_s (bd.part[i], SIM_TICKS_PS);
-  out->bubble_share = out->step_s > 0 ? out->part_s[PART_BUBBLE] / out->step_s : 0;
-  out->operations = res.operations;
-  out->fingerprint = res.fingerprint;
+  StepTimes st = {.end = res.end,
+                  .last_rank = res.last_rank,
+                  .operations = res.operations,
+                  .fingerprint = res.fingerprint,
+                  .breakdown = bd};
+  take_times (&st, out);
   if (opt != NULL && opt->trace != NULL)
     exec_trace (set, &res, opt->trace, opt->trace_first, MIN (opt->trace_last, set->n_ranks - 1));
   exec_result_clear (&res);
-  if (out->step_s > 0)
+  return check_positive (out, error);
+}
+
+/* A table of another shape than the scenario's would be read beyond its ends. */
+static gboolean
+check_table (const Spec *s, const SchedTable *t, const StageLayers *sl, GError **error)
+{
+  if (t->ranks == s->parallel.pp && sched_depth (t) == sl->n_stages &&
+      t->microbatches == spec_microbatches (s))
     return TRUE;
-  g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "the step takes no time");
+  g_set_error (
+      error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
+      "the schedule has %u ranks, %u stages and %u micro-batches, the scenario %" G_GINT64_FORMAT
+      ", %u and %" G_GINT64_FORMAT,
+      t->ranks, sched_depth (t), t->microbatches, s->parallel.pp, sl->n_stages,
+      spec_microbatches (s));
   return FALSE;
+}
+
+/* Layers of every stage of the table, copy by copy, and of every rank. */
+static gint64 *
+layers_of_table (const SchedTable *t, const StageLayers *sl, gint64 **rank_layers)
+{
+  gint64 *layers = g_new (gint64, t->stages);
+  *rank_layers = g_new0 (gint64, t->ranks);
+  for (guint v = 0; v < t->stages; v++) {
+    layers[v] = sl->n_layers[sched_part (t, v)];
+    (*rank_layers)[t->stage_rank[v]] += layers[v];
+  }
+  return layers;
+}
+
+static gboolean
+run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
+          Prediction *out, GError **error)
+{
+  g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
+  if (!memory_estimate (s, t, layers, &out->memory, error))
+    return FALSE;
+  gboolean whole = s->run.exact_events || (opt != NULL && (opt->trace != NULL || opt->programs));
+  if (!whole) {
+    GError *why = NULL;
+    StepTimes st;
+    if (compile_eval (s, t, sl, opt != NULL ? opt->times : NULL, &st, &why)) {
+      take_times (&st, out);
+      return check_positive (out, error);
+    }
+    if (why != NULL) {
+      g_propagate_error (error, why);
+      return FALSE;
+    }
+  }
+  g_autoptr (ProgramSet) set = compile_step (s, t, sl, opt != NULL ? opt->times : NULL, error);
+  return set != NULL && run_programs (s, set, opt, out, error);
 }
 
 gboolean
@@ -139,19 +214,14 @@ predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Predicti
          GError **error)
 {
   g_autoptr (PredictCache) own = cache == NULL ? predict_cache_new () : NULL;
-  StageLayers sl = { 0 };
+  StageLayers sl = {0};
   memset (out, 0, sizeof *out);
   const SchedTable *t = opt != NULL && opt->table != NULL
                             ? opt->table
                             : table_for (s, cache != NULL ? cache : own, error);
   if (t == NULL || !stage_layers_init (&sl, s, error))
     return FALSE;
-  gboolean ok = memory_estimate (s, t, sl.n_layers, &out->memory, error);
-  if (ok) {
-    g_autoptr (ProgramSet) set =
-        compile_step (s, t, &sl, opt != NULL ? opt->times : NULL, error);
-    ok = set != NULL && run_programs (s, set, opt, out, error);
-  }
+  gboolean ok = check_table (s, t, &sl, error) && run_step (s, t, &sl, opt, out, error);
   if (ok) {
     rates (s, out);
     out->n_stages = sl.n_stages;

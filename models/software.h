@@ -1,8 +1,8 @@
 /* software: what a training framework of a year does with the hardware.
  *
- * Profiles: scenarios/software/<name>.json. A profile says which kernels are fused, which collectives
- * overlap with what, what the host costs, how the vocabulary is padded and what the optimizer keeps.
- * Numbers carry their source; switches carry a comment ("why").
+ * Profiles: scenarios/software/<name>.json. A profile says which kernels are fused, which
+ * collectives overlap with what, what the host costs, how the vocabulary is padded and what the
+ * optimizer keeps. Numbers carry their source; switches carry a comment ("why").
  */
 #ifndef CLUSTERSIM_SOFTWARE_H
 #define CLUSTERSIM_SOFTWARE_H
@@ -11,52 +11,84 @@
 #include "gpu.h"
 
 typedef enum { TPOV_NONE, TPOV_DGRAD, TPOV_PIPELINED } TpOverlap;
-/* none: every TP collective is exposed; dgrad: backward's input-gradient all-reduce (and the gather of
- * sequence parallelism) runs beside the weight-gradient GEMM; pipelined: collectives are cut in tp
- * pieces that run beside their GEMM, forward and backward. */
+/* none: every TP collective is exposed; dgrad: backward's input-gradient all-reduce (and the gather
+ * of sequence parallelism) runs beside the weight-gradient GEMM; pipelined: collectives are cut in
+ * tp pieces that run beside their GEMM, forward and backward. */
 extern const char *const tp_overlap_names[];
 
 typedef enum { OPT_ADAM, OPT_SGD, OPT_ADAM8BIT, OPT_LAMB } OptimizerKind;
 extern const char *const optimizer_names[];
 
+/* How tokens reach their experts. plain: NCCL's all-to-all of one copy of a token for each of its
+ * experts. hierarchical: the same copies, first gathered inside the node by destination rank, then
+ * between nodes. deepep: kernels that send a token once to each destination node and once to each
+ * destination GPU (DeepEP, HybridEP). */
+typedef enum { EP_PLAIN, EP_HIERARCHICAL, EP_DEEPEP } EpDispatch;
+extern const char *const ep_dispatch_names[];
+
+/* Scales of 8-bit training where the precision is fp8: one for a tensor from earlier steps
+ * (delayed), one for a tensor from itself (current), or one for a block of 128 (block). */
+typedef enum { FP8_DELAYED, FP8_CURRENT, FP8_BLOCK } Fp8Recipe;
+extern const char *const fp8_recipe_names[];
+
 typedef struct {
   char *name;
   AttnKernel attention;
-  gboolean fused_softmax;        /* scale+mask+softmax in one kernel (unfused attention only) */
+  gboolean fused_softmax; /* scale+mask+softmax in one kernel (unfused attention only) */
   gboolean fused_bias_gelu, fused_bias_dropout_add, fused_swiglu, fused_rope, fused_norm;
-  gboolean dropout;              /* masks are made and kept (hidden and attention) */
-  gboolean grad_accum_fusion;    /* wgrad GEMM adds into the fp32 main gradient */
+  gboolean dropout;               /* masks are made and kept (hidden and attention) */
+  gboolean grad_accum_fusion;     /* wgrad GEMM adds into the fp32 main gradient */
   double grad_bytes, param_bytes; /* per parameter kept on the GPU during the step */
-  double optimizer_state_bytes;  /* master + moments, per parameter */
+  double optimizer_state_bytes;   /* master + moments, per parameter */
   double optimizer_traffic_bytes; /* read + written per parameter by the update */
   OptimizerKind optimizer;
-  gint64 vocab_pad;              /* padded to a multiple of vocab_pad * tp */
-  double xent_passes;            /* times the logits are read or written by loss forward + backward */
-  double logits_bytes;           /* bytes per logit held for backward (fp16 copy, fp32 …) */
-  gboolean head_recompute;       /* loss and head are inside the recomputed region */
+  gint64 vocab_pad;        /* padded to a multiple of vocab_pad * tp */
+  double xent_passes;      /* times the logits are read or written by loss forward + backward */
+  double logits_bytes;     /* bytes per logit held for backward (fp16 copy, fp32 …) */
+  gboolean head_recompute; /* loss and head are inside the recomputed region */
   TpOverlap tp_overlap;
-  double tp_overlap_slowdown;    /* factor on GEMM time while a collective runs beside it, >= 1 */
-  gboolean dp_overlap_grad;      /* gradient reduction runs beside backward, bucket by bucket */
-  gboolean dp_overlap_param;     /* gathering of updated parameters runs beside the next forward */
-  double dp_overlap_slowdown;    /* factor on compute time while a dp collective runs beside it */
-  double dp_bucket_bytes;        /* 0: one bucket */
-  double dp_reduce_bytes;        /* bytes per gradient element on the wire (2 or 4) */
-  double dp_gather_bytes;        /* bytes per parameter element gathered (zero1 …) */
-  gboolean pp_overlap;           /* sends do not block the compute stream */
-  gboolean p2p_sync;             /* the host waits for each p2p batch (torch.cuda.synchronize) */
-  gboolean pp_scatter_gather;    /* sequence is split over tp for the transfer, then gathered (Megatron) */
-  double pp_elem_bytes;          /* bytes per activation element sent between stages */
-  double host_kernel_us;         /* host time to issue one kernel */
+  double tp_overlap_slowdown; /* factor on GEMM time while a collective runs beside it, >= 1 */
+  gboolean dp_overlap_grad;   /* gradient reduction runs beside backward, bucket by bucket */
+  gboolean dp_overlap_param;  /* gathering of updated parameters runs beside the next forward */
+  double dp_overlap_slowdown; /* factor on compute time while a dp collective runs beside it */
+  double dp_bucket_bytes;     /* 0: one bucket */
+  double dp_reduce_bytes;     /* bytes per gradient element on the wire (2 or 4) */
+  double dp_gather_bytes;     /* bytes per parameter element gathered (zero1 …) */
+  gboolean pp_overlap;        /* sends do not block the compute stream */
+  gboolean p2p_sync;          /* the host waits for each p2p batch (torch.cuda.synchronize) */
+  gboolean
+      pp_scatter_gather; /* sequence is split over tp for the transfer, then gathered (Megatron) */
+  double pp_elem_bytes;  /* bytes per activation element sent between stages */
+  double host_kernel_us; /* host time to issue one kernel */
   double host_layer_fwd_us, host_layer_bwd_us; /* further host time per layer and micro-batch */
-  double host_comm_us;           /* further host time per collective call */
+  double host_comm_us;                         /* further host time per collective call */
   double host_microbatch_us, host_step_us, host_chunk_us;
-  double host_optimizer_us;      /* per step, fixed part of the optimizer on the host */
-  gboolean cuda_graph;           /* host time per kernel vanishes */
-  double data_step_us;           /* data loader stall per step */
-  double framework_bytes;        /* CUDA context, NCCL, workspaces */
-  double fragmentation;          /* share of the activations lost to the allocator */
-  double gemm_duty;              /* share of time in GEMMs that sets the clocks, 0..1 */
-  double compute_scale;          /* jitter and clock loss seen in long runs, factor >= 1 on GPU kernels */
+  double host_optimizer_us; /* per step, fixed part of the optimizer on the host */
+  gboolean cuda_graph;      /* host time per kernel vanishes */
+  double data_step_us;      /* data loader stall per step */
+  double framework_bytes;   /* CUDA context, NCCL, workspaces */
+  double fragmentation;     /* share of the activations lost to the allocator */
+  double gemm_duty;         /* share of time in GEMMs that sets the clocks, 0..1 */
+  double compute_scale; /* jitter and clock loss seen in long runs, factor >= 1 on GPU kernels */
+  /* experts; the numbers are 0 and 1 in profiles that do not train them */
+  EpDispatch ep_dispatch;
+  gboolean expert_tp_one;      /* experts are not divided by tp unless etp says so */
+  gboolean ep_overlap;         /* all-to-all of one micro-batch beside compute of another */
+  gboolean moe_shared_overlap; /* shared experts run beside the all-to-all */
+  gboolean moe_fused_router, moe_fused_permute;
+  double ep_overlap_slowdown;  /* factor on compute beside an all-to-all that takes SMs, >= 1 */
+  double ep_nvlink_efficiency; /* deepep: of the node's all-to-all rate */
+  double ep_net_efficiency;    /* deepep, hierarchical: of the NICs' line rate */
+  double ep_base_us;           /* deepep: fixed time of a call (notify, layout) */
+  double moe_imbalance;        /* load of the busiest expert rank over the mean, >= 1 */
+  double moe_gemm_efficiency;  /* rate of grouped over batched GEMMs, <= 1 */
+  double host_expert_us;       /* further host time for each local expert of a grouped GEMM */
+  double host_moe_sync_us;     /* GPU idle time while the host reads the tokens per expert */
+  /* 8- and 4-bit training */
+  Fp8Recipe fp8_recipe;
+  gboolean fp8_dispatch;     /* tokens travel to the experts in 8 bits (and back in 16) */
+  gboolean fp8_param_gather; /* updated parameters are gathered in 8 bits */
+  gboolean fp8_tp_gather;    /* sequence-parallel gathers move the quantised input */
 } SoftwareProfile;
 
 void software_init (SoftwareProfile *s);

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK (clustersim-spec-error-quark, spec_error)
+G_DEFINE_QUARK (clustersim - spec - error - quark, spec_error)
 
-const char *const fidelity_names[] = { "analytic", "flow", "step", NULL };
+const char *const fidelity_names[] = {"analytic", "flow", "step", NULL};
 
 void
 spec_init (Spec *s)
@@ -16,7 +16,7 @@ spec_init (Spec *s)
   model_init (&s->model);
   software_init (&s->software);
   s->parallel.tp = s->parallel.cp = s->parallel.pp = s->parallel.vpp = 1;
-  s->parallel.ep = s->parallel.etp = 1;
+  s->parallel.ep = 1;
   s->train.precision = DT_BF16;
   s->train.recompute = RECOMPUTE_NONE;
   s->train.causal_flops = TRUE;
@@ -81,8 +81,8 @@ fill_dp (Spec *s, const char **key, GError **error)
     if (p->dp > 0)
       g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
                    "tp %" G_GINT64_FORMAT " x cp %" G_GINT64_FORMAT " x pp %" G_GINT64_FORMAT
-                   " x dp %" G_GINT64_FORMAT " = %" G_GINT64_FORMAT " GPUs, the cluster has %" G_GINT64_FORMAT
-                   " (leave dp out, or give %.6g)",
+                   " x dp %" G_GINT64_FORMAT " = %" G_GINT64_FORMAT
+                   " GPUs, the cluster has %" G_GINT64_FORMAT " (leave dp out, or give %.6g)",
                    p->tp, p->cp, p->pp, p->dp, mp * p->dp, gpus, (double)gpus / (double)mp);
     else
       g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
@@ -106,8 +106,9 @@ check_batch (const Spec *s, const char **key, GError **error)
     if (key != NULL)
       *key = "train.global_batch_sequences";
     g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
-                 "global batch %" G_GINT64_FORMAT " is not a multiple of micro-batch %" G_GINT64_FORMAT
-                 " x dp %" G_GINT64_FORMAT " (nearest: %" G_GINT64_FORMAT " or %" G_GINT64_FORMAT ")",
+                 "global batch %" G_GINT64_FORMAT
+                 " is not a multiple of micro-batch %" G_GINT64_FORMAT " x dp %" G_GINT64_FORMAT
+                 " (nearest: %" G_GINT64_FORMAT " or %" G_GINT64_FORMAT ")",
                  gbs, s->train.micro_batch_sequences, p->dp, MAX (gbs / unit, 1) * unit,
                  (gbs / unit + 1) * unit);
     return FALSE;
@@ -135,23 +136,29 @@ static gboolean
 check_scope (const Spec *s, const char **key, GError **error)
 {
   const ParallelSpec *p = &s->parallel;
-  if (s->model.num_experts > 0)
-    return unsupported ("model", "mixture-of-experts models cannot be predicted yet", key, error);
-  if (s->model.kv_lora_rank > 0)
-    return unsupported ("model", "latent attention cannot be predicted yet", key, error);
-  if (p->ep > 1 || p->etp > 1)
-    return unsupported ("parallel.ep", "ep needs a mixture-of-experts model", key, error);
   if (p->zero_stage >= 3 || p->fsdp)
     return unsupported ("parallel.zero_stage",
                         "fully sharded data parallelism (zero 3, fsdp) cannot be predicted yet "
                         "(allowed: 0, 1, 2)",
                         key, error);
+  if (p->cp > 1 && s->software.attention == ATTN_UNFUSED)
+    return unsupported (
+        "parallel.cp",
+        "context parallelism needs a fused attention kernel, the software profile has "
+        "unfused attention (allowed: cp 1)",
+        key, error);
   if (p->layout != NULL)
     return unsupported ("parallel.layout", "layout strings cannot be predicted yet", key, error);
   if (s->run.fidelity != FIDELITY_ANALYTIC)
-    return unsupported ("run.fidelity", "only the analytic level exists yet (allowed: analytic)", key,
-                        error);
+    return unsupported ("run.fidelity", "only the analytic level exists yet (allowed: analytic)",
+                        key, error);
   return TRUE;
+}
+
+gboolean
+spec_stages_legal (const Spec *s, gint64 stages)
+{
+  return stages <= s->model.num_layers || stages == s->model.num_layers + 2;
 }
 
 static gboolean
@@ -159,23 +166,25 @@ check_shape (const Spec *s, const char **key, GError **error)
 {
   const ParallelSpec *p = &s->parallel;
   const ModelSpec *m = &s->model;
+  gboolean dense = !model_layer_is_moe (m, 0) || m->moe_every > 1;
   if (!must_divide ("heads", m->heads, "tp", p->tp, "parallel.tp", key, error) ||
-      !must_divide ("ffn_hidden", m->ffn_hidden, "tp", p->tp, "parallel.tp", key, error))
+      (dense && !must_divide ("ffn_hidden", m->ffn_hidden, "tp", p->tp, "parallel.tp", key, error)))
     return FALSE;
-  if (m->kv_heads % p->tp != 0 && p->tp % m->kv_heads != 0)
+  if (m->kv_lora_rank == 0 && m->kv_heads % p->tp != 0 && p->tp % m->kv_heads != 0)
     return must_divide ("kv_heads", m->kv_heads, "tp", p->tp, "parallel.tp", key, error);
-  if (p->pp * p->vpp > m->num_layers) {
+  if (!spec_stages_legal (s, p->pp * p->vpp)) {
     if (key != NULL)
       *key = p->vpp > 1 ? "parallel.vpp" : "parallel.pp";
-    g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
-                 "pp %" G_GINT64_FORMAT " x vpp %" G_GINT64_FORMAT
-                 " stages are more than the %" G_GINT64_FORMAT " layers (at most %" G_GINT64_FORMAT ")",
-                 p->pp, p->vpp, m->num_layers,
-                 p->vpp > 1 ? MAX (m->num_layers / p->pp, 1) : m->num_layers);
+    g_set_error (
+        error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
+        "pp %" G_GINT64_FORMAT " x vpp %" G_GINT64_FORMAT
+        " stages are more than the %" G_GINT64_FORMAT " layers (at most %" G_GINT64_FORMAT ")",
+        p->pp, p->vpp, m->num_layers, p->vpp > 1 ? MAX (m->num_layers / p->pp, 1) : m->num_layers);
     return FALSE;
   }
   if (p->vpp > 1 && p->pp == 1)
-    return unsupported ("parallel.vpp", "vpp needs a pipeline: pp is 1 (allowed: vpp 1)", key, error);
+    return unsupported ("parallel.vpp", "vpp needs a pipeline: pp is 1 (allowed: vpp 1)", key,
+                        error);
   return TRUE;
 }
 
@@ -201,7 +210,7 @@ spec_check (Spec *s, const char **key, GError **error)
     return FALSE;
   }
   return check_scope (s, key, error) && check_shape (s, key, error) && fill_dp (s, key, error) &&
-         check_batch (s, key, error);
+         spec_check_experts (s, key, error) && check_batch (s, key, error);
 }
 
 void

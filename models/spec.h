@@ -19,22 +19,44 @@ typedef struct {
   double node_power_w, pue;          /* for energy; 0: not known */
 } ClusterSpec;
 
+/* What a selective recomputation runs again; names in JSON and in the tables of runs. */
+typedef enum {
+  RECOMP_CORE_ATTN = 1 << 0,
+  RECOMP_LAYERNORM = 1 << 1,
+  RECOMP_MOE_ACT = 1 << 2, /* activation between the two matrices of an expert */
+  RECOMP_MLA_UP = 1 << 3,  /* up-projections of latent attention */
+  RECOMP_MOE = 1 << 4,     /* router, dispatch, experts, combine */
+  RECOMP_SHARED = 1 << 5,  /* shared experts */
+  RECOMP_MLP = 1 << 6      /* dense MLP */
+} RecomputeModule;
+
+/* Parses "none", "full", "selective" or "selective:a,b" (',' or '+' between the modules;
+ * "core_attn", "layernorm" or "norm", "moe_act" or "act", "mla_up_proj", "moe", "shared_experts",
+ * "mlp"). FALSE, and nothing set, when it is none of them. */
+gboolean recompute_parse (const char *text, Recompute *how, guint *modules);
+
 typedef struct {
   gint64 sequence_tokens, global_batch_sequences, micro_batch_sequences;
   DType precision;
   Recompute recompute;
+  guint
+      recompute_modules; /* RecomputeModule bits of a selective recomputation; 0: attention core */
+  double
+      moe_imbalance; /* load of the busiest expert rank over the mean; 0: the software profile's */
+  double moe_capacity;   /* tokens an expert takes at most, over the mean; 0: dropless */
   gboolean causal_flops; /* MFU convention: causal half (default) or full */
 } TrainSpec;
 
 typedef struct {
-  gint64 tp, cp, pp, vpp, ep, etp, dp; /* dp 0: follows from the rest */
+  gint64 tp, cp, pp, vpp, ep, dp; /* dp 0: follows from the rest */
+  gint64 etp; /* tensor parallelism of experts; 0: the framework's rule (spec_expert_tp) */
   gboolean sequence_parallel;
-  gint64 zero_stage; /* 0 … 3; 1 = distributed optimizer */
-  gboolean fsdp;     /* zero 3 done by FSDP */
-  gint64 shard_size; /* ranks a shard group spans (hybrid sharding); 0: all of dp */
-  char *schedule;    /* one of sched_names; owned */
+  gint64 zero_stage;   /* 0 … 3; 1 = distributed optimizer */
+  gboolean fsdp;       /* zero 3 done by FSDP */
+  gint64 shard_size;   /* ranks a shard group spans (hybrid sharding); 0: all of dp */
+  char *schedule;      /* one of sched_names; owned */
   char *schedule_file; /* action table in a file, or NULL; owned */
-  char *layout;      /* Megatron layout string, or NULL; owned */
+  char *layout;        /* Megatron layout string, or NULL; owned */
 } ParallelSpec;
 
 typedef enum { FIDELITY_ANALYTIC, FIDELITY_FLOW, FIDELITY_STEP } Fidelity;
@@ -56,10 +78,10 @@ typedef struct {
   TrainSpec train;
   ParallelSpec parallel;
   RunSpec run;
-  GPtrArray *profiles; /* char*: "hw/H100-SXM-80GB" … used, for provenance; owned */
-  GPtrArray *prov;     /* ProvEntry* of app, opaque here; owned, freed by its own free func */
-  GPtrArray *assumed;  /* char*: what was filled in for the user, in plain words; owned */
-  gboolean borrowed;   /* gpu and fabric belong to somebody else (a store of profiles) */
+  GPtrArray *profiles;     /* char*: "hw/H100-SXM-80GB" … used, for provenance; owned */
+  GPtrArray *prov;         /* ProvEntry* of app, opaque here; owned, freed by its own free func */
+  GPtrArray *assumed;      /* char*: what was filled in for the user, in plain words; owned */
+  gboolean borrowed;       /* gpu and fabric belong to somebody else (a store of profiles) */
   double published_step_s; /* measured step to print beside the prediction; 0: none */
   char *published_source;  /* owned */
 } Spec;
@@ -67,12 +89,31 @@ typedef struct {
 void spec_init (Spec *s);
 void spec_clear (Spec *s);
 
-/* Fills dp, checks that tp*cp*pp*dp = gpus and every divisibility rule; the message names the values
- * and the nearest legal ones. key of the offending value (a scenario path such as "parallel.tp") is
- * stored in *key (static) when not NULL. */
+/* Fills dp, checks that tp*cp*pp*dp = gpus and every divisibility rule; the message names the
+ * values and the nearest legal ones. key of the offending value (a scenario path such as
+ * "parallel.tp") is stored in *key (static) when not NULL. */
 gboolean spec_check (Spec *s, const char **key, GError **error);
+
+/* One layer a stage at least; or one less on the first and the last, whose embedding and loss count
+ * as a layer each (126 layers on 128 stages). */
+gboolean spec_stages_legal (const Spec *s, gint64 stages);
 
 gint64 spec_microbatches (const Spec *s); /* per pipeline and step */
 gint64 spec_padded_vocab (const Spec *s);
+
+/* Tensor-parallel degree of experts: as given, else 1 where the software profile says so, else tp.
+ */
+gint64 spec_expert_tp (const Spec *s);
+/* Load of the busiest expert rank over the mean, >= 1; capacity cuts it off. */
+double spec_moe_load (const Spec *s);
+/* TRUE when backward runs this module again (full recomputation is not a module: FALSE). */
+gboolean spec_recomputes (const Spec *s, RecomputeModule m);
+/* GPUs of one scale-up domain that the job fills: racks of 72 are filled with the largest multiple
+ * of a node that divides the GPUs. */
+gint64 spec_domain_gpus (const Spec *s);
+/* Bits of the operands: fp8, mxfp8, fp4 (TRUE) or 16 and more. */
+gboolean spec_narrow (const Spec *s);
+/* The rules of experts: ep, etp, imbalance, capacity. Called by spec_check. */
+gboolean spec_check_experts (const Spec *s, const char **key, GError **error);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-G_DEFINE_QUARK (clustersim - fileio - error, fileio_error)
+G_DEFINE_QUARK (clustersim_fileio_error, fileio_error)
 
 struct Output {
   FILE *stream;

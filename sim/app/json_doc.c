@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-G_DEFINE_QUARK (clustersim - json - error, json_error)
+G_DEFINE_QUARK (clustersim_json_error, json_error)
 
 /* ---- origins ---- */
 
@@ -392,7 +392,7 @@ set_fail (const JsonRef *at, const JsonDoc *value, JsonError code, GError **erro
   g_autofree char *path = json_path (at);
   g_autofree char *name = text_printable (json_doc_name (value), -1, 200);
   g_autofree char *plain = text_printable (what, -1, 400);
-  g_set_error (error, JSON_ERROR, code, "%s: %s: %s", name, path, plain);
+  json_set_error (error, code, name, path, plain);
   return FALSE;
 }
 

@@ -34,6 +34,11 @@ gboolean json_scan (const JsonFile *file, const char *text, gsize len, GArray *l
 /* Appends "/part" to a path, with / and ~ escaped as in JSON pointers (RFC 6901), on one line. */
 void json_path_append (GString *path, const char *part, gssize len);
 
+/* "FILE:LINE: /path: message", where a path that is very long shows its two ends. place is
+ * "FILE:LINE". */
+void json_set_error (GError **error, JsonError code, const char *place, const char *path,
+                     const char *message);
+
 /* "FILE:LINE", or FILE alone for "--set KEY", which is one line; newly allocated. */
 char *json_place (const char *name, gboolean is_path, guint line);
 

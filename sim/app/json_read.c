@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MESSAGE_MAX_CHARS 1500
+#define PATH_MAX_CHARS    160
 #define NAMES_SHOWN       24
 #define EXACT_INT_MAX     9007199254740991.0 /* 2^53 - 1: above, neighbours share a double */
 
@@ -49,6 +50,18 @@ json_where (const JsonRef *ref)
   return json_place (f->name, f->is_path, line);
 }
 
+void
+json_set_error (GError **error, JsonError code, const char *place, const char *path,
+                const char *message)
+{
+  glong n = g_utf8_strlen (path, -1);
+  g_autofree char *head =
+      n > PATH_MAX_CHARS ? g_utf8_substring (path, 0, PATH_MAX_CHARS / 2) : NULL;
+  const char *tail = g_utf8_offset_to_pointer (path, MAX (n - PATH_MAX_CHARS / 2, 0));
+  g_set_error (error, JSON_ERROR, (int)code, "%s: %s%s%s: %s", place, head != NULL ? head : path,
+               head != NULL ? "..." : "", head != NULL ? tail : "", message);
+}
+
 gboolean
 json_fail (const JsonRef *ref, JsonError code, GError **error, const char *format, ...)
 {
@@ -59,7 +72,7 @@ json_fail (const JsonRef *ref, JsonError code, GError **error, const char *forma
   g_autofree char *plain = text_printable (message, -1, MESSAGE_MAX_CHARS);
   g_autofree char *where = json_where (ref);
   g_autofree char *path = json_path (ref);
-  g_set_error (error, JSON_ERROR, code, "%s: %s: %s", where, path, plain);
+  json_set_error (error, code, where, path, plain);
   return FALSE;
 }
 

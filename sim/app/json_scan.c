@@ -69,7 +69,7 @@ scan_fail (const Scan *s, const char *format, ...)
   va_end (args);
   g_autofree char *path = scan_path (s);
   g_autofree char *where = json_place (s->file->name, s->file->is_path, s->line);
-  g_set_error (s->error, JSON_ERROR, JSON_ERROR_SYNTAX, "%s: %s: %s", where, path, message);
+  json_set_error (s->error, JSON_ERROR_SYNTAX, where, path, message);
   return FALSE;
 }
 

@@ -14,49 +14,73 @@ typedef struct {
   size_t offset;
 } SwitchField;
 
-#define NUM(f, lo, hi) { #f, offsetof (SoftwareProfile, f), lo, hi }
+#define NUM(f, lo, hi)                                                                             \
+  {                                                                                                \
+#f, offsetof(SoftwareProfile, f), lo, hi                                                       \
+  }
 static const NumberField numbers[] = {
-  NUM (grad_bytes, 0, 16),
-  NUM (param_bytes, 0, 16),
-  NUM (optimizer_state_bytes, 0, 64),
-  NUM (optimizer_traffic_bytes, 0, 256),
-  NUM (xent_passes, 0, 1000),
-  NUM (logits_bytes, 0, 64),
-  NUM (tp_overlap_slowdown, 1, 10),
-  NUM (dp_overlap_slowdown, 1, 10),
-  NUM (dp_bucket_bytes, 0, 1e12),
-  NUM (dp_reduce_bytes, 0, 16),
-  NUM (dp_gather_bytes, 0, 16),
-  NUM (pp_elem_bytes, 0, 16),
-  NUM (host_kernel_us, 0, 1e5),
-  NUM (host_layer_fwd_us, 0, 1e6),
-  NUM (host_layer_bwd_us, 0, 1e6),
-  NUM (host_comm_us, 0, 1e5),
-  NUM (host_microbatch_us, 0, 1e7),
-  NUM (host_chunk_us, 0, 1e6),
-  NUM (host_step_us, 0, 1e8),
-  NUM (host_optimizer_us, 0, 1e8),
-  NUM (data_step_us, 0, 1e9),
-  NUM (framework_bytes, 0, 1e11),
-  NUM (fragmentation, 0, 1),
-  NUM (gemm_duty, 0, 1),
-  NUM (compute_scale, 0.5, 10),
+    NUM (grad_bytes, 0, 16),
+    NUM (param_bytes, 0, 16),
+    NUM (optimizer_state_bytes, 0, 64),
+    NUM (optimizer_traffic_bytes, 0, 256),
+    NUM (xent_passes, 0, 1000),
+    NUM (logits_bytes, 0, 64),
+    NUM (tp_overlap_slowdown, 1, 10),
+    NUM (dp_overlap_slowdown, 1, 10),
+    NUM (dp_bucket_bytes, 0, 1e12),
+    NUM (dp_reduce_bytes, 0, 16),
+    NUM (dp_gather_bytes, 0, 16),
+    NUM (pp_elem_bytes, 0, 16),
+    NUM (host_kernel_us, 0, 1e5),
+    NUM (host_layer_fwd_us, 0, 1e6),
+    NUM (host_layer_bwd_us, 0, 1e6),
+    NUM (host_comm_us, 0, 1e5),
+    NUM (host_microbatch_us, 0, 1e7),
+    NUM (host_chunk_us, 0, 1e6),
+    NUM (host_step_us, 0, 1e8),
+    NUM (host_optimizer_us, 0, 1e8),
+    NUM (data_step_us, 0, 1e9),
+    NUM (framework_bytes, 0, 1e11),
+    NUM (fragmentation, 0, 1),
+    NUM (gemm_duty, 0, GPU_MAX_DUTY),
+    NUM (compute_scale, 0.5, 10),
 };
 
-#define SW(f) { #f, offsetof (SoftwareProfile, f) }
+/* Left out by profiles of frameworks that know no experts and no 8-bit training: then what
+ * software_init says. */
+static const NumberField optional_numbers[] = {
+    NUM (ep_overlap_slowdown, 1, 10), NUM (ep_nvlink_efficiency, 0.01, 2),
+    NUM (ep_net_efficiency, 0.01, 2), NUM (ep_base_us, 0, 1e5),
+    NUM (moe_imbalance, 1, 100),      NUM (moe_gemm_efficiency, 0.01, 1),
+    NUM (host_expert_us, 0, 1e4),     NUM (host_moe_sync_us, 0, 1e5),
+};
+
+#define SW(f)                                                                                      \
+  {                                                                                                \
+#f, offsetof(SoftwareProfile, f)                                                               \
+  }
 static const SwitchField switches[] = {
-  SW (fused_softmax), SW (fused_bias_gelu), SW (fused_bias_dropout_add), SW (fused_swiglu),
-  SW (fused_rope), SW (fused_norm), SW (dropout), SW (grad_accum_fusion), SW (head_recompute),
-  SW (dp_overlap_grad), SW (dp_overlap_param), SW (pp_overlap), SW (p2p_sync),
-  SW (pp_scatter_gather), SW (cuda_graph),
+    SW (fused_softmax),   SW (fused_bias_gelu),   SW (fused_bias_dropout_add),
+    SW (fused_swiglu),    SW (fused_rope),        SW (fused_norm),
+    SW (dropout),         SW (grad_accum_fusion), SW (head_recompute),
+    SW (dp_overlap_grad), SW (dp_overlap_param),  SW (pp_overlap),
+    SW (p2p_sync),        SW (pp_scatter_gather), SW (cuda_graph),
+};
+
+static const SwitchField optional_switches[] = {
+    SW (expert_tp_one),     SW (ep_overlap),   SW (moe_shared_overlap), SW (moe_fused_router),
+    SW (moe_fused_permute), SW (fp8_dispatch), SW (fp8_param_gather),   SW (fp8_tp_gather),
 };
 
 static gboolean
 check_keys (const JsonRef *root, GError **error)
 {
-  static const char *const others[] = { "name", "format", "source", "why", "extends", "frameworks",
-                                        "attention", "optimizer", "tp_overlap", "vocab_pad" };
-  const char *allowed[G_N_ELEMENTS (numbers) + G_N_ELEMENTS (switches) + G_N_ELEMENTS (others) + 1];
+  static const char *const others[] = {"name",       "format",     "source",      "why",
+                                       "extends",    "frameworks", "attention",   "optimizer",
+                                       "tp_overlap", "vocab_pad",  "ep_dispatch", "fp8_recipe"};
+  const char
+      *allowed[G_N_ELEMENTS (numbers) + G_N_ELEMENTS (optional_numbers) + G_N_ELEMENTS (switches) +
+               G_N_ELEMENTS (optional_switches) + G_N_ELEMENTS (others) + 1];
   gsize n = 0;
   for (gsize i = 0; i < G_N_ELEMENTS (others); i++)
     allowed[n++] = others[i];
@@ -64,8 +88,35 @@ check_keys (const JsonRef *root, GError **error)
     allowed[n++] = numbers[i].key;
   for (gsize i = 0; i < G_N_ELEMENTS (switches); i++)
     allowed[n++] = switches[i].key;
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_numbers); i++)
+    allowed[n++] = optional_numbers[i].key;
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_switches); i++)
+    allowed[n++] = optional_switches[i].key;
   allowed[n] = NULL;
   return json_check_keys (root, allowed, error);
+}
+
+static gboolean
+read_optional (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GError **error)
+{
+  int dispatch = EP_PLAIN, recipe = FP8_DELAYED;
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_numbers); i++) {
+    const NumberField *f = &optional_numbers[i];
+    if (json_has (root, f->key) &&
+        !json_get_sourced (root, f->key, f->min, f->max,
+                           (double *)(void *)((char *)out + f->offset), prov, error))
+      return FALSE;
+  }
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_switches); i++)
+    if (!json_opt_bool (root, optional_switches[i].key,
+                        (gboolean *)(void *)((char *)out + optional_switches[i].offset), error))
+      return FALSE;
+  if (!json_opt_enum (root, "ep_dispatch", ep_dispatch_names, &dispatch, error) ||
+      !json_opt_enum (root, "fp8_recipe", fp8_recipe_names, &recipe, error))
+    return FALSE;
+  out->ep_dispatch = (EpDispatch)dispatch;
+  out->fp8_recipe = (Fp8Recipe)recipe;
+  return TRUE;
 }
 
 gboolean
@@ -88,6 +139,8 @@ read_software (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GErro
     if (!json_get_bool (root, switches[i].key,
                         (gboolean *)(void *)((char *)out + switches[i].offset), error))
       return FALSE;
+  if (!read_optional (root, out, prov, error))
+    return FALSE;
   out->attention = (AttnKernel)attention;
   out->optimizer = (OptimizerKind)optimizer;
   out->tp_overlap = (TpOverlap)overlap;

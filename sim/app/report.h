@@ -1,15 +1,11 @@
-/* report: a prediction as text, JSON or CSV, in the names of the contract. Numbers with units; parts that
- * add up; the provenance of every number that was used. */
+/* report: a prediction as text, JSON or CSV, in the names of the contract. Numbers with units;
+ * parts that add up; the provenance of every number that was used. */
 #ifndef CLUSTERSIM_REPORT_H
 #define CLUSTERSIM_REPORT_H
 
+#include "interval.h"
 #include "json_write.h"
 #include "predict.h"
-
-/* Relative bounds of the interval that should hold the measured step four times in five. */
-typedef struct {
-  double lo, hi; /* factors on the predicted step time, lo <= 1 <= hi */
-} StepInterval;
 
 void report_text (GString *out, const Spec *s, const Prediction *p, const StepInterval *iv);
 /* Members of one result object, without the braces. */

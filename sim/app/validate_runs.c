@@ -7,6 +7,7 @@
 
 #include "json_read.h"
 #include "paths.h"
+#include "validate_settings.h"
 
 typedef struct {
   GRegex *gpu, *interconnect, *framework, *model, *source; /* NULL: any */
@@ -19,6 +20,7 @@ typedef struct {
 
 struct RunRules {
   GArray *fabric, *software, *model, *metric;
+  RowSettings *settings;
 };
 
 static void
@@ -49,9 +51,10 @@ opt_regex (const JsonRef *obj, const char *key, GRegex **out, GError **error)
 static gboolean
 read_rule (const JsonRef *obj, const char *value_key, Rule *r, GError **error)
 {
-  const char *const keys[] = { "gpu", "interconnect", "framework", "model", "source_title", "year_min",
-                               "year_max", "sequence_parallel", "zero_stage", "flops", "attention",
-                               "why", value_key, NULL };
+  const char *const keys[] = {
+      "gpu",       "interconnect", "framework",         "model",      "source_title",
+      "year_min",  "year_max",     "sequence_parallel", "zero_stage", "flops",
+      "attention", "why",          value_key,           NULL};
   const char *value = NULL, *flops = "model", *attention = "full";
   gboolean sp = FALSE;
   r->year_max = 9999;
@@ -85,7 +88,7 @@ read_rules (const JsonRef *root, const char *key, const char *value_key, GError 
   g_array_set_clear_func (rules, rule_clear);
   for (int i = 0; i < json_len (&arr); i++) {
     JsonRef item = json_item (&arr, i);
-    Rule r = { 0 };
+    Rule r = {0};
     gboolean ok = read_rule (&item, value_key, &r, error);
     g_array_append_val (rules, r);
     if (!ok)
@@ -103,12 +106,14 @@ run_rules_load (GError **error)
     return NULL;
   JsonRef root = json_root (doc);
   g_autoptr (RunRules) r = g_new0 (RunRules, 1);
-  static const char *const keys[] = { "format", "why", "fabric", "software", "model", "metric", NULL };
+  static const char *const keys[] = {"format", "why",    "fabric",   "software",
+                                     "model",  "metric", "settings", NULL};
   if (!json_check_keys (&root, keys, error) ||
       (r->fabric = read_rules (&root, "fabric", "fabric", error)) == NULL ||
       (r->software = read_rules (&root, "software", "software", error)) == NULL ||
       (r->model = read_rules (&root, "model", "architecture", error)) == NULL ||
-      (r->metric = read_rules (&root, "metric", "flops", error)) == NULL)
+      (r->metric = read_rules (&root, "metric", "flops", error)) == NULL ||
+      (r->settings = row_settings_read (&root, error)) == NULL)
     return NULL;
   return g_steal_pointer (&r);
 }
@@ -122,6 +127,7 @@ run_rules_free (RunRules *r)
   g_clear_pointer (&r->software, g_array_unref);
   g_clear_pointer (&r->model, g_array_unref);
   g_clear_pointer (&r->metric, g_array_unref);
+  g_clear_pointer (&r->settings, row_settings_free);
   g_free (r);
 }
 
@@ -190,8 +196,7 @@ assume (GString *assumed, const char *what)
   g_string_append (assumed, what);
 }
 
-static gboolean
-skip (char **reason, const char *format, ...) G_GNUC_PRINTF (2, 3);
+static gboolean skip (char **reason, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 static gboolean
 skip (char **reason, const char *format, ...)
@@ -218,6 +223,28 @@ style_of_model (ModelSpec *m, gboolean gated)
 }
 
 static gboolean
+has_experts (const RunContext *c, guint row)
+{
+  gint64 n = 0;
+  return integer (c, row, "moe_experts", &n);
+}
+
+/* A dense architecture lends its style to other sizes of its family. One with experts or latent
+ * attention is taken whole, so the row must have its shape; NULL when it has not. */
+static const ModelSpec *
+agreeing (const RunContext *c, guint row, const ModelSpec *known)
+{
+  gint64 hidden = 0, heads = 0;
+  if (known == NULL)
+    return NULL;
+  if (!has_experts (c, row))
+    return known->num_experts > 0 ? NULL : known;
+  integer (c, row, "hidden", &hidden);
+  integer (c, row, "heads", &heads);
+  return known->num_experts > 0 && known->hidden == hidden && known->heads == heads ? known : NULL;
+}
+
+static gboolean
 row_model (const RunContext *c, guint row, Spec *s, GString *assumed, char **reason)
 {
   ModelSpec *m = &s->model;
@@ -225,19 +252,20 @@ row_model (const RunContext *c, guint row, Spec *s, GString *assumed, char **rea
   const Rule *r = find_rule (c, c->rules->model, row);
   const ModelSpec *known = r != NULL ? store_model (c->store, r->value, NULL, NULL) : NULL;
   number (c, row, "gated_mlp", &gated);
+  known = agreeing (c, row, known);
   if (known != NULL)
     model_copy (m, known);
   else
     style_of_model (m, gated != 0);
-  if (*cell (c, row, "moe_experts") != '\0' && strcmp (cell (c, row, "moe_experts"), "0") != 0)
-    return skip (reason, "mixture of experts: not predicted yet");
+  if (!row_experts (c->t, row, known != NULL, m, reason))
+    return FALSE;
   if (!integer (c, row, "num_layers", &m->num_layers) || !integer (c, row, "hidden", &m->hidden) ||
       !integer (c, row, "heads", &m->heads))
     return skip (reason, "not a transformer with layers, hidden size and heads stated");
   if (!integer (c, row, "kv_heads", &m->kv_heads)) {
     m->kv_heads = m->heads;
   }
-  if (!integer (c, row, "ffn_hidden", &m->ffn_hidden)) {
+  if (!integer (c, row, "ffn_hidden", &m->ffn_hidden) && m->num_experts == 0) {
     m->ffn_hidden = 4 * m->hidden;
     assume (assumed, "ffn_hidden 4 x hidden");
   }
@@ -260,8 +288,8 @@ row_precision (const RunContext *c, guint row, Spec *s, char **reason)
   static const struct {
     const char *text;
     DType type;
-  } known[] = { { "mxfp8", DT_MXFP8 }, { "nvfp4", DT_FP4 },  { "fp8", DT_FP8 },   { "bf16", DT_BF16 },
-                { "fp16", DT_FP16 },   { "tf32", DT_TF32 }, { "fp32", DT_FP32 } };
+  } known[] = {{"mxfp8", DT_MXFP8}, {"fp8-mx", DT_MXFP8}, {"nvfp4", DT_FP4}, {"fp8", DT_FP8},
+               {"bf16", DT_BF16},   {"fp16", DT_FP16},    {"tf32", DT_TF32}, {"fp32", DT_FP32}};
   g_autofree char *text = g_ascii_strdown (cell (c, row, "precision"), -1);
   for (gsize i = 0; i < G_N_ELEMENTS (known); i++)
     if (strstr (text, known[i].text) != NULL) {
@@ -270,8 +298,6 @@ row_precision (const RunContext *c, guint row, Spec *s, char **reason)
     }
   if (*text == '\0')
     return skip (reason, "precision is not stated");
-  if (s->train.precision == DT_FP8 || s->train.precision == DT_MXFP8 || s->train.precision == DT_FP4)
-    return skip (reason, "precision %s: not predicted yet", cell (c, row, "precision"));
   return TRUE;
 }
 
@@ -288,12 +314,10 @@ row_train (const RunContext *c, guint row, Spec *s, GString *assumed, char **rea
     assume (assumed, "micro-batch 1");
   }
   const char *rc = cell (c, row, "recompute");
-  if (g_str_has_prefix (rc, "full"))
+  if (recompute_parse (rc, &t->recompute, &t->recompute_modules))
+    ;
+  else if (g_str_has_prefix (rc, "full"))
     t->recompute = RECOMPUTE_FULL;
-  else if (g_str_has_prefix (rc, "selective"))
-    t->recompute = RECOMPUTE_SELECTIVE;
-  else if (strcmp (rc, "none") == 0)
-    t->recompute = RECOMPUTE_NONE;
   else if (*rc != '\0')
     return skip (reason, "recompute mode \"%.60s\" is not known", rc);
   else {
@@ -310,18 +334,17 @@ row_parallel (const RunContext *c, guint row, Spec *s, const Rule *software, GSt
               char **reason)
 {
   ParallelSpec *p = &s->parallel;
-  gint64 ep = 1;
   if (!integer (c, row, "tp", &p->tp) || !integer (c, row, "pp", &p->pp))
     return skip (reason, "tp or pp is not stated");
   integer (c, row, "cp", &p->cp);
   integer (c, row, "vp", &p->vpp);
-  integer (c, row, "ep", &ep);
-  if (ep > 1)
-    return skip (reason, "expert parallelism: not predicted yet");
+  if (!integer (c, row, "ep", &p->ep) && s->model.num_experts > 0)
+    assume (assumed, "no expert parallelism");
   p->dp = 0;
   integer (c, row, "dp", &p->dp);
   const char *sp = cell (c, row, "seq_parallel");
-  p->sequence_parallel = p->tp > 1 && (*sp != '\0' ? strcmp (sp, "1") == 0 : software->sequence_parallel);
+  p->sequence_parallel =
+      p->tp > 1 && (*sp != '\0' ? strcmp (sp, "1") == 0 : software->sequence_parallel);
   if (*sp == '\0' && p->tp > 1)
     assume (assumed, p->sequence_parallel ? "sequence parallel" : "no sequence parallelism");
   const char *sh = cell (c, row, "sharding");
@@ -388,6 +411,7 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
       !row_parallel (c, row, s, software, assumed, reason) ||
       !row_machine (c, row, s, software, reason))
     return FALSE;
+  row_settings_apply (c->rules->settings, c->t, row, s);
   g_autoptr (GError) err = NULL;
   if (!spec_check (s, NULL, &err))
     return skip (reason, "%s", err->message);
@@ -396,8 +420,8 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
 
 /* ---- what is compared ---- */
 
-/* The convention of a printed TFLOP/s or MFU: tags of metric_note where the table has them, else the
- * rule of the source. */
+/* The convention of a printed TFLOP/s or MFU: tags of metric_note where the table has them, else
+ * the rule of the source. */
 static void
 convention (const RunContext *c, guint row, gboolean *hardware, gboolean *causal)
 {
@@ -418,8 +442,8 @@ convention (const RunContext *c, guint row, gboolean *hardware, gboolean *causal
 static gboolean
 published (const RunContext *c, guint row, RowResult *out)
 {
-  static const char *const metrics[] = { "step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu",
-                                         "mfu_pct" };
+  static const char *const metrics[] = {"step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu",
+                                        "mfu_pct"};
   for (gsize i = 0; i < G_N_ELEMENTS (metrics); i++)
     if (number (c, row, metrics[i], &out->published) && out->published > 0) {
       out->metric = metrics[i];
@@ -429,8 +453,8 @@ published (const RunContext *c, guint row, RowResult *out)
 }
 
 static double
-predicted_metric (const RunContext *c, guint row, const Spec *s, const Prediction *p, const char *metric,
-                  double step_s)
+predicted_metric (const RunContext *c, guint row, const Spec *s, const Prediction *p,
+                  const char *metric, double step_s)
 {
   gboolean hardware = FALSE, causal = FALSE;
   double model = 0, hard = 0;
@@ -466,7 +490,7 @@ validate_run_row (const RunContext *c, guint row, RowResult *out)
     spec_clear (&s);
     return;
   }
-  StepInterval iv = step_interval_for (&s);
+  StepInterval iv = interval_for (c->intervals, &s, &p);
   double a = predicted_metric (c, row, &s, &p, out->metric, p.step_s * iv.lo);
   double b = predicted_metric (c, row, &s, &p, out->metric, p.step_s * iv.hi);
   out->predicted = predicted_metric (c, row, &s, &p, out->metric, p.step_s);

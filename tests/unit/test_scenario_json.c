@@ -41,7 +41,7 @@ put (const Fixture *f, const char *folder, const char *name, const char *text)
 static void
 put_away (const Fixture *f, const char *folder, const char *name, const char *text)
 {
-  g_autofree char *path = put (f, folder, name, text);
+  g_free (put (f, folder, name, text));
 }
 
 static void
@@ -111,6 +111,7 @@ test_extends (Fixture *f, gconstpointer data G_GNUC_UNUSED)
   /* A shipped scenario by its name. */
   g_autoptr (JsonDoc) named = scenario_document ("good", NULL, &error);
   g_assert_no_error (error);
+  g_assert_nonnull (named);
   put_away (f, "c", "8.json", "{ \"extends\": \"good\", \"model\": null, \"cluster\": null }");
   g_autofree char *eight = g_build_filename (f->dir, "c", "8.json", NULL);
   g_autoptr (JsonDoc) child = scenario_document (eight, NULL, &error);
