@@ -255,13 +255,13 @@ emit_moe_experts (Emit *e)
     emit_host_gap (e, e->p->s->software.host_moe_sync_us);
   if (sorts_after (e, &d))
     reorder (e, &d, "sort by expert", d.rows, d.rows);
-  emit_quantise (e, "quantise expert input", (double)rows * d.h, TRUE);
   e->experts = d.local;
+  emit_quantise (e, "quantise expert input", (double)rows * d.h, TRUE);
   emit_gemm (e, "experts up", GEMM_FORWARD, d.per_expert, d.up, m->hidden, d.local);
   e->experts = 0;
   emit_activation (e, TRUE, rows, d.ffn);
-  emit_quantise (e, "quantise expert hidden", (double)rows * (double)d.ffn, TRUE);
   e->experts = d.local;
+  emit_quantise (e, "quantise expert hidden", (double)rows * (double)d.ffn, TRUE);
   emit_gemm (e, "experts down", GEMM_FORWARD, d.per_expert, m->hidden, d.ffn, d.local);
   e->experts = 0;
   if (sorts_after (e, &d))
@@ -331,8 +331,8 @@ emit_moe_experts_backward (Emit *e, LayerPass pass)
       emit_activation (e, TRUE, rows, d.ffn);
       emit_quantise (e, "quantise expert hidden", (double)rows * (double)d.ffn, FALSE);
     }
-    emit_quantise (e, "quantise expert grad", (double)rows * d.h, TRUE);
     e->experts = d.local;
+    emit_quantise (e, "quantise expert grad", (double)rows * d.h, TRUE);
     emit_gemm (e, "experts down dgrad", GEMM_DGRAD, d.per_expert, d.ffn, m->hidden, d.local);
     e->experts = 0;
   }
@@ -340,8 +340,8 @@ emit_moe_experts_backward (Emit *e, LayerPass pass)
     expert_wgrad (e, &d, "experts down wgrad", m->hidden, d.ffn);
   if (inputs) {
     emit_activation (e, FALSE, rows, d.ffn);
-    emit_quantise (e, "quantise expert grad", (double)rows * (double)d.up, TRUE);
     e->experts = d.local;
+    emit_quantise (e, "quantise expert grad", (double)rows * (double)d.up, TRUE);
     emit_gemm (e, "experts up dgrad", GEMM_DGRAD, d.per_expert, m->hidden, d.up, d.local);
     e->experts = 0;
   }
