@@ -170,8 +170,17 @@ quantise_bytes (const Spec *s, gboolean both)
   return in + out + (scales_tensor (s) ? 2.0 : 0.0);
 }
 
-/* Grouped linear layers quantise the rows of each expert apart: a cast, and for tensor scales the
- * maximum and the scale before it, each at least the smallest kernel. */
+/* Kernels of a conversion: the cast; for tensor scales the maximum and the scale before it; for
+ * block scales their reordering for the GEMM, in each orientation. */
+static double
+quantise_kernels (const Spec *s)
+{
+  gboolean delayed = s->train.precision == DT_FP8 && s->software.fp8_recipe == FP8_DELAYED;
+  return delayed ? 1.0 : 3.0;
+}
+
+/* Grouped linear layers quantise the rows of each expert apart, each kernel at least the smallest.
+ */
 void
 emit_quantise (Emit *e, const char *name, double elements, gboolean both)
 {
@@ -180,12 +189,12 @@ emit_quantise (Emit *e, const char *name, double elements, gboolean both)
     return;
   double bytes = elements * quantise_bytes (s, both);
   double t = gpu_cast_fp8_s (s->gpu, bytes / 3.0); /* that function moves 3 bytes an element */
-  double launches = (scales_tensor (s) ? 3.0 : 1.0) * (double)MAX (e->experts, 1);
+  double launches = quantise_kernels (s) * (double)MAX (e->experts, 1);
   t += (launches - 1.0) * gpu_kernel_floor_s (s->gpu);
   record (e, name, "memory", t, 0, bytes, FALSE);
   put_compute (e, t);
   e->kernels++;
-  e->host_us += (double)e->experts * s->software.host_expert_us * (scales_tensor (s) ? 3.0 : 1.0);
+  e->host_us += (double)e->experts * s->software.host_expert_us * quantise_kernels (s);
 }
 
 void

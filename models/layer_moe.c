@@ -62,6 +62,20 @@ distinct (double experts, double k, double n)
   return n * (1 - none);
 }
 
+/* The same where a token's experts are drawn from some of the router's groups (node-limited
+ * routing, arXiv 2412.19437, section 2.1.2): groups and ranks are both runs of consecutive experts.
+ */
+static double
+reached (const ModelSpec *m, double n)
+{
+  double experts = (double)m->num_experts, k = (double)m->experts_per_token;
+  double groups = (double)m->router_groups, drawn = (double)m->router_topk_groups;
+  if (groups <= 1 || drawn >= groups)
+    return distinct (experts, k, n);
+  double within = n >= groups ? n * drawn / groups : distinct (groups, drawn, n);
+  return distinct (experts * drawn / groups, k, within);
+}
+
 static double
 kernel_dispatch_s (const Pricing *p, const MoeDims *d, double elem, double *bytes)
 {
@@ -69,13 +83,13 @@ kernel_dispatch_s (const Pricing *p, const MoeDims *d, double elem, double *byte
   const Fabric *f = s->fabric;
   const CollGroup *g = &p->groups.ep;
   const SoftwareProfile *sw = &s->software;
-  double load = spec_moe_load (s), experts = (double)s->model.num_experts;
+  double load = spec_moe_load (s);
   double row = d->h * elem * d->tokens * load, r = g->ranks_per_node;
-  double nv = row * distinct (experts, d->k, g->ranks) * (r - 1) / r;
+  double nv = row * reached (&s->model, g->ranks) * (r - 1) / r;
   double t = nv / (sw->ep_nvlink_efficiency * f->a2a.Bps * fabric_share (f, g));
   *bytes = nv;
   if (g->nodes > 1) {
-    double net = row * distinct (experts, d->k, g->nodes) * (g->nodes - 1) / g->nodes;
+    double net = row * reached (&s->model, g->nodes) * (g->nodes - 1) / g->nodes;
     *bytes += net;
     t = MAX (t, r * net / (sw->ep_net_efficiency * fabric_group_net_Bps (f, g)));
     t += f->net_base_s;

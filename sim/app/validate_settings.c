@@ -12,8 +12,8 @@ enum {
   CELL_SOURCE,
   CELL_COUNT
 };
-static const char *const cell_names[] = {"framework", "comments",    "gpu",          "model",
-                                         "precision", "metric_note", "source_title", NULL};
+static const char *const cell_names[] = {"framework",   "comments",     "gpu", "model", "precision",
+                                         "metric_note", "source_title", "vp",  NULL};
 
 typedef struct {
   GRegex *cell[CELL_COUNT]; /* NULL: any */
@@ -125,6 +125,20 @@ set_graph (Spec *s, const char *value)
   return step || !s->software.cuda_graph || strcmp (value, "layers") == 0;
 }
 
+/* As many chunks as layers a stage, where the interleaved schedule can have them. */
+static gboolean
+set_chunks (Spec *s, const char *value)
+{
+  gint64 layers = s->model.num_layers, pp = s->parallel.pp;
+  gint64 mp = s->parallel.tp * s->parallel.cp * pp;
+  gint64 unit = s->train.micro_batch_sequences * (s->cluster.gpus / MAX (mp, 1));
+  if (strcmp (value, "layers") != 0)
+    return FALSE;
+  if (pp > 1 && layers % pp == 0 && unit > 0 && s->train.global_batch_sequences / unit % pp == 0)
+    s->parallel.vpp = layers / pp;
+  return TRUE;
+}
+
 static gboolean
 set_sinks (Spec *s, const char *value)
 {
@@ -145,6 +159,7 @@ static const struct {
     {"cuda_graph", set_graph},
     {"fp8_recipe", set_recipe},
     {"attn_sinks_unfused", set_sinks},
+    {"chunks", set_chunks},
 };
 
 static gboolean
@@ -161,9 +176,9 @@ apply_one (Spec *s, const char *set, const char *value)
 static gboolean
 read_setting (const JsonRef *obj, Setting *s, GError **error)
 {
-  static const char *const keys[] = {"framework",   "comments",     "gpu", "model", "precision",
-                                     "metric_note", "source_title", "set", "value", "why",
-                                     NULL};
+  static const char *const keys[] = {"framework", "comments",    "gpu",          "model",
+                                     "precision", "metric_note", "source_title", "vp",
+                                     "set",       "value",       "why",          NULL};
   const char *set = NULL, *value = NULL;
   if (!json_check_keys (obj, keys, error) || !json_get_string (obj, "set", &set, error) ||
       !json_get_string (obj, "value", &value, error))
