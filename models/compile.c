@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-#include "compile_int.h"
+#include "compile_fsdp.h"
 
 enum { PEER_NEXT, PEER_PREV, N_PEERS };
 enum { SLOT_STEP, SLOT_EMBED, N_SLOTS };
 
 static const char *const stream_names[] = { "compute", "to next", "to previous", "data parallel",
-                                            "host", NULL };
+                                            "host", "data parallel, outer", NULL };
 
 /* ---- where things are: counts on the senders' streams, positions on the receivers' ---- */
 
@@ -34,11 +34,28 @@ send_stream (const Compile *c, guint from, guint to, gboolean gradient)
   return (from + 1) % n == to ? STREAM_NEXT : STREAM_PREV;
 }
 
+/* Does the action complete the gradients of its stage? */
+static gboolean
+is_last_backward (const Compile *c, const SchedAction *a, guint row_index)
+{
+  return completes_gradients (a) && c->last_back[a->stage] == row_index;
+}
+
+/* Is its backward cut into pieces, to reduce gradients beside it? */
+static gboolean
+is_cut (const Compile *c, const SchedAction *a, guint row_index)
+{
+  return c->split && completes_gradients (a) &&
+         (c->every || c->last_back[a->stage] == row_index);
+}
+
 static guint
 compute_ops_of (const Compile *c, const SchedAction *a, guint row_index)
 {
   guint n = 1;
-  if (c->split && completes_gradients (a) && c->last_back[a->stage] == row_index)
+  if (c->fsdp != NULL)
+    n = fsdp_compute_ops (c, a, is_last_backward (c, a, row_index));
+  else if (is_cut (c, a, row_index))
     n = c->stage[a->stage].n_pieces;
   return n + (c->host_bound ? 1 : 0);
 }
@@ -62,7 +79,7 @@ has_dp (const Compile *c)
 static gboolean
 gathers_params (const Compile *c)
 {
-  return has_dp (c) && c->s->parallel.zero_stage >= 1;
+  return has_dp (c) && c->s->parallel.zero_stage >= 1 && c->fsdp == NULL;
 }
 
 /* Compute operations that put_begin adds before the first action. */
@@ -228,9 +245,11 @@ static void
 put_action (Row *w, const SchedAction *a, guint32 index)
 {
   Compile *c = w->c;
-  gboolean pieces = c->split && completes_gradients (a) && c->last_back[a->stage] == index;
+  gboolean pieces = c->fsdp == NULL && is_cut (c, a, index);
   guint32 cost = c->stage[a->stage].cost[pass_of (a)];
-  if (pieces)
+  if (c->fsdp != NULL)
+    cost = fsdp_begin (c, a);
+  else if (pieces)
     cost = (a->kind == SCHED_B ? c->stage[a->stage].piece_cost
                                : c->stage[a->stage].piece_cost_w)[0];
   put_host (w, a);
@@ -242,7 +261,9 @@ put_action (Row *w, const SchedAction *a, guint32 index)
   }
   if (c->host_bound)
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
-  if (pieces)
+  if (c->fsdp != NULL)
+    fsdp_rest (c, a, OP_TAG (tag_of (a), a->stage, a->microbatch), is_last_backward (c, a, index));
+  else if (pieces)
     put_pieces (w, a);
   w->actions++;
   if (c->host_bound) { /* the device cannot end before the host has issued the last kernel */
@@ -300,7 +321,9 @@ static double
 optimizer_s (const Compile *c, double params)
 {
   const Spec *s = c->s;
-  double shard = s->parallel.zero_stage >= 1 ? (double)c->p.groups.dp.ranks : 1.0;
+  double shard = c->fsdp != NULL                ? (double)c->p.groups.shard.ranks
+                 : s->parallel.zero_stage >= 1 ? (double)c->p.groups.dp.ranks
+                                               : 1.0;
   double update = gpu_memory_s (s->gpu, MEMK_OPTIMIZER,
                                 params / shard * s->software.optimizer_traffic_bytes);
   /* norm and scaling read the gradients once more */
@@ -318,7 +341,7 @@ put_end (Row *w)
                    (w->rank == c->t->stage_rank[0] ||
                     w->rank == c->t->stage_rank[c->t->stages - 1]) &&
                    c->t->stage_rank[0] != c->t->stage_rank[c->t->stages - 1];
-  if (has_dp (c) && !c->split)
+  if (has_dp (c) && !c->split && c->fsdp == NULL)
     put_reduce (c, params);
   if (embed) {
     CollGroup two = { 2, 1, 2, c->p.groups.pp_members };
@@ -340,6 +363,7 @@ put_end (Row *w)
               OP_TAG (TAG_GRAD_NORM, 0, 0));
   program_group (c->b, STREAM_COMPUTE, SLOT_STEP);
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
+  program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_OUTER, program_count (c->b, STREAM_OUTER));
   SimTime parts[PART_COUNT] = { 0 };
   parts[PART_OPTIMIZER] =
       compile_ticks (optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
@@ -386,7 +410,10 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
   (void)error;
   pricing_init (&c.p, s);
   c.b = program_builder_new (STREAM_COUNT, stream_names);
-  c.split = has_dp (&c) && s->software.dp_overlap_grad && times == NULL;
+  if (spec_is_fsdp (s) && times == NULL)
+    fsdp_init (&c);
+  c.split = has_dp (&c) && s->software.dp_overlap_grad && times == NULL && c.fsdp == NULL;
+  c.every = s->parallel.zero_stage == 2 && s->software.dp_reduce_every;
   c.rendezvous = !s->software.pp_overlap && s->parallel.vpp == 1;
   compile_costs (&c);
   find_last_backward (&c);

@@ -1,5 +1,5 @@
 /* Prices of the stages' passes for compile.c. */
-#include "compile_int.h"
+#include "compile_fsdp.h"
 
 #include <string.h>
 
@@ -21,8 +21,8 @@ layer_kind (const ModelSpec *m, gint64 layer)
   return k;
 }
 
-static const PassCost *
-layer_cost_of (Compile *c, gint64 layer, LayerPass pass)
+const PassCost *
+compile_layer_cost (Compile *c, gint64 layer, LayerPass pass)
 {
   guint k = layer_kind (&c->s->model, layer);
   if (!c->have[k][pass]) {
@@ -33,8 +33,8 @@ layer_cost_of (Compile *c, gint64 layer, LayerPass pass)
 }
 
 /* Host time that cannot run ahead (the host waits for each transfer) shows as idle GPU time. */
-static void
-add_host_gap (Compile *c, PassCost *cost)
+void
+compile_host_gap (const Compile *c, PassCost *cost)
 {
   SimTime gap = compile_ticks (c->s->software.host_chunk_us * 1e-6);
   cost->part[PART_HOST] += gap;
@@ -64,7 +64,7 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
   }
   memset (out, 0, sizeof *out);
   for (gint64 i = 0; i < c->sl->n_layers[stage]; i++)
-    pass_cost_add (out, layer_cost_of (c, c->sl->first_layer[stage] + i, pass));
+    pass_cost_add (out, compile_layer_cost (c, c->sl->first_layer[stage] + i, pass));
   if (stage == 0) {
     embedding_pass_cost (&c->p, pass, &more);
     pass_cost_add (out, &more);
@@ -73,7 +73,7 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
     head_pass_cost (&c->p, pass, &more);
     pass_cost_add (out, &more);
   }
-  add_host_gap (c, out);
+  compile_host_gap (c, out);
   if (pass != LP_WEIGHT_GRAD)
     out->host += compile_ticks (c->s->software.host_microbatch_us * 1e-6);
 }
@@ -84,6 +84,21 @@ layer_params (const Compile *c, gint64 layer)
   StageLayers one = { .n_stages = 3, .first_layer = (gint64[]){ 0, layer, 0 },
                       .n_layers = (gint64[]){ 0, 1, 0 } };
   return stage_params_per_rank (c->s, &one, 1);
+}
+
+void
+compile_layer_params (const Compile *c, gint64 layer, double *dense, double *experts)
+{
+  const ParallelSpec *p = &c->s->parallel;
+  double e = (double)model_params_experts (&c->s->model, layer) / (double)(p->ep * MAX (p->etp, 1));
+  *experts += e;
+  *dense += layer_params (c, layer) - e;
+}
+
+const CollGroup *
+compile_expert_group (const Compile *c)
+{
+  return &c->p.groups.shard;
 }
 
 /* The last backward of a stage in pieces: head, layers last to first, embedding; one cost each. */
@@ -104,9 +119,9 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   }
   for (gint64 i = c->sl->n_layers[stage]; i-- > 0;) {
     gint64 layer = c->sl->first_layer[stage] + i;
-    PassCost lc = *layer_cost_of (c, layer, pass);
+    PassCost lc = *compile_layer_cost (c, layer, pass);
     if (n == 0)
-      add_host_gap (c, &lc);
+      compile_host_gap (c, &lc);
     params[n] = layer_params (c, layer);
     costs[n++] = program_cost_parts (c->b, lc.part);
   }
@@ -175,6 +190,8 @@ compile_costs (Compile *c)
         stage_pieces (c, s, pass);
     }
   }
+  if (c->fsdp != NULL)
+    fsdp_costs (c, kinds);
   transfer_cost (c);
 }
 
@@ -187,4 +204,5 @@ compile_costs_clear (Compile *c)
     g_free (c->stage[s].piece_params);
   }
   g_clear_pointer (&c->stage, g_free);
+  g_clear_pointer (&c->fsdp, fsdp_free);
 }

@@ -15,6 +15,8 @@ typedef struct {
   double *piece_params;   /* parameters whose gradients are complete after the piece */
 } StageCost;
 
+typedef struct Fsdp Fsdp;
+
 typedef struct {
   const Spec *s;
   const SchedTable *t;
@@ -28,14 +30,22 @@ typedef struct {
   guint32 send_cost, zero_cost;
   gboolean host_bound;         /* some pass needs the host stream */
   gboolean split;              /* the last backward is cut into pieces */
+  gboolean every;              /* … and so is every other: gradients are reduced in each */
   gboolean rendezvous;         /* a transfer waits until its receiver has posted it */
   guint32 *act_count, *grad_count; /* [stage*m + mb]: count on the sender's stream */
   guint32 *pos_f, *pos_b;          /* [stage*m + mb]: compute operations before it on its rank */
+  Fsdp *fsdp;                  /* parameters are sharded and gathered unit by unit; else NULL */
   guint32 *last_back;          /* per stage: index in its row of the action that completes gradients */
 } Compile;
 
 void compile_costs (Compile *c);
 void compile_costs_clear (Compile *c);
 SimTime compile_ticks (double seconds);
+const PassCost *compile_layer_cost (Compile *c, gint64 layer, LayerPass pass);
+void compile_host_gap (const Compile *c, PassCost *cost);
+/* Parameters of a layer on one rank, added to what dense and experts hold. */
+void compile_layer_params (const Compile *c, gint64 layer, double *dense, double *experts);
+/* Ranks that hold the same experts. */
+const CollGroup *compile_expert_group (const Compile *c);
 
 #endif

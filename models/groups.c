@@ -30,6 +30,10 @@ rank_groups (const Spec *s, RankGroups *out)
   out->ep = group_of (p->ep, p->tp, gpn);
   out->dp = group_of (p->dp * p->cp, p->tp, gpn);
   out->dp_only = group_of (p->dp, p->tp * p->cp, gpn);
+  gint64 shard = spec_shard_ranks (s);
+  out->shard = group_of (shard, p->tp, gpn);
+  out->replica = group_of (p->dp * p->cp / shard, p->tp * shard, gpn);
+  out->hpz = group_of (p->hpz_size > 0 ? p->hpz_size : shard, p->tp, gpn);
   gint64 stride = p->tp * p->cp * p->dp;
   out->pp_same_node = stride * p->pp <= gpn;
   out->pp_members = (int)MIN (gpn, stride);

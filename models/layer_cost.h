@@ -35,6 +35,8 @@ typedef struct {
 /* Groups of ranks of a rank, by the order tp, cp, (ep), dp, pp (innermost first). */
 typedef struct {
   CollGroup tp, cp, ep, dp, dp_only; /* dp: dp*cp ranks that hold the same weights */
+  CollGroup shard, replica, hpz;     /* sharded parameters: who shares one copy, who holds the same
+                                      * shard, who shares the second copy (spec_shard_ranks) */
   gboolean pp_same_node;
   int pp_members; /* GPUs of a node that send to the next stage at the same time */
   int pp_sharers; /* of them through one NIC */

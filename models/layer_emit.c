@@ -85,6 +85,8 @@ static void
 wgrad (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
 {
   emit_gemm (e, name, GEMM_WGRAD, n, k, tokens, 1);
+  if (spec_is_fsdp (e->p->s)) /* reduced as it is; only shards are added up */
+    return;
   if (!e->p->s->software.grad_accum_fusion) /* gradient is added to the fp32 main gradient apart */
     emit_memory (e, "grad add", MEMK_STREAM,
                  (double)n * (double)k * (e->p->act_bytes + 2.0 * e->p->s->software.grad_bytes));
@@ -355,9 +357,10 @@ emit_embedding (Emit *e, gint64 layer, LayerPass pass)
   if (is_sp (e))
     emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
   emit_memory (e, "embedding grad", MEMK_EMBEDDING, 3.0 * act);
-  /* a dense gradient table is zeroed, written and added to the main gradient */
-  emit_memory (e, "embedding grad table", MEMK_STREAM,
-               table * (2.0 * d.a + 2.0 * s->software.grad_bytes));
+  /* a dense gradient table is zeroed, written and added to the main gradient; a tied one of sharded
+   * parameters to the head's */
+  double main_grad = spec_is_fsdp (s) ? (m->tied_embeddings ? d.a : 0) : s->software.grad_bytes;
+  emit_memory (e, "embedding grad table", MEMK_STREAM, table * (2.0 * d.a + 2.0 * main_grad));
 }
 
 static void

@@ -42,6 +42,17 @@ typedef struct {
   double dp_bucket_bytes;        /* 0: one bucket */
   double dp_reduce_bytes;        /* bytes per gradient element on the wire (2 or 4) */
   double dp_gather_bytes;        /* bytes per parameter element gathered (zero1 …) */
+  gboolean dp_reduce_every;      /* gradients are reduced in every micro-batch's backward, not the last's
+                                  * alone (sharded gradients: DeepSpeed ZeRO 2 and 3, FSDP) */
+  double fsdp_prefetch;          /* sharded parameters: units gathered ahead of the one at work */
+  double fsdp_unit_layers;       /* layers of a unit that is gathered and reduced at once */
+  gboolean fsdp_root_held;       /* embedding and head stay gathered from forward to backward */
+  gboolean fsdp_barrier;         /* a micro-batch ends with its reductions (PyTorch FSDP) */
+  double fsdp_gather_copy_bytes; /* read and written by kernels around a gather, per parameter */
+  double fsdp_reduce_copy_bytes; /* … around a reduction (casts, scaling, packing) */
+  double fsdp_host_unit_us;      /* further host time per unit and pass (hooks) */
+  double fsdp_net_efficiency;    /* share of the fabric's bandwidth that the gathers of a framework
+                                  * reach: many small messages, broadcasts; 1: one flat message */
   gboolean pp_overlap;           /* sends do not block the compute stream */
   gboolean p2p_sync;             /* the host waits for each p2p batch (torch.cuda.synchronize) */
   gboolean pp_scatter_gather;    /* sequence is split over tp for the transfer, then gathered (Megatron) */

@@ -17,6 +17,7 @@ spec_init (Spec *s)
   software_init (&s->software);
   s->parallel.tp = s->parallel.cp = s->parallel.pp = s->parallel.vpp = 1;
   s->parallel.ep = s->parallel.etp = 1;
+  s->parallel.reshard = -1;
   s->train.precision = DT_BF16;
   s->train.recompute = RECOMPUTE_NONE;
   s->train.causal_flops = TRUE;
@@ -37,6 +38,27 @@ spec_padded_vocab (const Spec *s)
 {
   gint64 unit = MAX (s->software.vocab_pad, 1) * s->parallel.tp;
   return (s->model.vocab + unit - 1) / unit * unit;
+}
+
+gboolean
+spec_is_fsdp (const Spec *s)
+{
+  return (s->parallel.fsdp || s->parallel.zero_stage >= 3) && s->parallel.dp * s->parallel.cp > 1;
+}
+
+gboolean
+spec_reshards (const Spec *s)
+{
+  if (s->parallel.reshard >= 0)
+    return s->parallel.reshard > 0;
+  return s->parallel.zero_stage != 2 && s->parallel.pp == 1;
+}
+
+gint64
+spec_shard_ranks (const Spec *s)
+{
+  gint64 all = s->parallel.dp * s->parallel.cp;
+  return s->parallel.shard_size > 0 ? MIN (s->parallel.shard_size, all) : all;
 }
 
 /* Nearest values below and above v that divide n, in words: "4 or 8". */
@@ -141,11 +163,6 @@ check_scope (const Spec *s, const char **key, GError **error)
     return unsupported ("model", "latent attention cannot be predicted yet", key, error);
   if (p->ep > 1 || p->etp > 1)
     return unsupported ("parallel.ep", "ep needs a mixture-of-experts model", key, error);
-  if (p->zero_stage >= 3 || p->fsdp)
-    return unsupported ("parallel.zero_stage",
-                        "fully sharded data parallelism (zero 3, fsdp) cannot be predicted yet "
-                        "(allowed: 0, 1, 2)",
-                        key, error);
   if (p->layout != NULL)
     return unsupported ("parallel.layout", "layout strings cannot be predicted yet", key, error);
   if (s->run.fidelity != FIDELITY_ANALYTIC)
@@ -179,6 +196,31 @@ check_shape (const Spec *s, const char **key, GError **error)
   return TRUE;
 }
 
+static gboolean
+check_sharding (const Spec *s, const char **key, GError **error)
+{
+  const ParallelSpec *p = &s->parallel;
+  gint64 ranks = p->dp * p->cp;
+  if (p->fsdp && p->zero_stage == 1)
+    return unsupported ("parallel.zero_stage",
+                        "fsdp shards more than the optimizer (allowed: 3, or 2 to keep the parameters "
+                        "gathered from forward to backward)",
+                        key, error);
+  if (p->shard_size > 0 && !must_divide ("dp x cp", ranks, "shard_size", p->shard_size,
+                                         "parallel.shard_size", key, error))
+    return FALSE;
+  if (p->shard_size > 0 && !spec_is_fsdp (s) && ranks > 1)
+    return unsupported ("parallel.shard_size",
+                        "a shard group needs sharded parameters (zero_stage 3 or fsdp)", key, error);
+  if (p->hpz_size > 0 && !must_divide ("shard group", spec_shard_ranks (s), "hpz_size", p->hpz_size,
+                                       "parallel.hpz_size", key, error))
+    return FALSE;
+  if (p->hpz_size > 0 && !spec_is_fsdp (s) && ranks > 1)
+    return unsupported ("parallel.hpz_size",
+                        "a second copy needs sharded parameters (zero_stage 3 or fsdp)", key, error);
+  return TRUE;
+}
+
 gboolean
 spec_check (Spec *s, const char **key, GError **error)
 {
@@ -201,7 +243,7 @@ spec_check (Spec *s, const char **key, GError **error)
     return FALSE;
   }
   return check_scope (s, key, error) && check_shape (s, key, error) && fill_dp (s, key, error) &&
-         check_batch (s, key, error);
+         check_batch (s, key, error) && check_sharding (s, key, error);
 }
 
 void

@@ -32,6 +32,9 @@ typedef struct {
   gint64 zero_stage; /* 0 … 3; 1 = distributed optimizer */
   gboolean fsdp;     /* zero 3 done by FSDP */
   gint64 shard_size; /* ranks a shard group spans (hybrid sharding); 0: all of dp */
+  int reshard;       /* 1: parameters are freed after forward and gathered again for backward; 0: kept;
+                      * -1: the frameworks' default, 1 without a pipeline, 0 with one; zero 2: 0 */
+  gint64 hpz_size;   /* ranks of the second copy that backward gathers from (ZeRO++ hpZ); 0: none */
   char *schedule;    /* one of sched_names; owned */
   char *schedule_file; /* action table in a file, or NULL; owned */
   char *layout;      /* Megatron layout string, or NULL; owned */
@@ -71,6 +74,12 @@ void spec_clear (Spec *s);
  * and the nearest legal ones. key of the offending value (a scenario path such as "parallel.tp") is
  * stored in *key (static) when not NULL. */
 gboolean spec_check (Spec *s, const char **key, GError **error);
+
+/* Parameters are gathered unit by unit (FSDP, ZeRO 3), and are they freed after forward? */
+gboolean spec_is_fsdp (const Spec *s);
+gboolean spec_reshards (const Spec *s);
+/* Ranks that share one copy of the parameters: shard_size, or all of dp x cp. */
+gint64 spec_shard_ranks (const Spec *s);
 
 gint64 spec_microbatches (const Spec *s); /* per pipeline and step */
 gint64 spec_padded_vocab (const Spec *s);

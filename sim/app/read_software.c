@@ -43,6 +43,16 @@ static const NumberField numbers[] = {
   NUM (compute_scale, 0.5, 10),
 };
 
+/* May be left out: software_init has the usual value. */
+static const NumberField optional_numbers[] = {
+  NUM (fsdp_prefetch, 0, 64),
+  NUM (fsdp_unit_layers, 1, 1024),
+  NUM (fsdp_gather_copy_bytes, 0, 64),
+  NUM (fsdp_reduce_copy_bytes, 0, 64),
+  NUM (fsdp_host_unit_us, 0, 1e6),
+  NUM (fsdp_net_efficiency, 0.01, 1),
+};
+
 #define SW(f) { #f, offsetof (SoftwareProfile, f) }
 static const SwitchField switches[] = {
   SW (fused_softmax), SW (fused_bias_gelu), SW (fused_bias_dropout_add), SW (fused_swiglu),
@@ -51,12 +61,17 @@ static const SwitchField switches[] = {
   SW (pp_scatter_gather), SW (cuda_graph),
 };
 
+static const SwitchField optional_switches[] = {
+  SW (dp_reduce_every), SW (fsdp_root_held), SW (fsdp_barrier),
+};
+
 static gboolean
 check_keys (const JsonRef *root, GError **error)
 {
   static const char *const others[] = { "name", "format", "source", "why", "extends", "frameworks",
                                         "attention", "optimizer", "tp_overlap", "vocab_pad" };
-  const char *allowed[G_N_ELEMENTS (numbers) + G_N_ELEMENTS (switches) + G_N_ELEMENTS (others) + 1];
+  const char *allowed[G_N_ELEMENTS (numbers) + G_N_ELEMENTS (switches) + G_N_ELEMENTS (others) +
+                      G_N_ELEMENTS (optional_numbers) + G_N_ELEMENTS (optional_switches) + 1];
   gsize n = 0;
   for (gsize i = 0; i < G_N_ELEMENTS (others); i++)
     allowed[n++] = others[i];
@@ -64,6 +79,10 @@ check_keys (const JsonRef *root, GError **error)
     allowed[n++] = numbers[i].key;
   for (gsize i = 0; i < G_N_ELEMENTS (switches); i++)
     allowed[n++] = switches[i].key;
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_numbers); i++)
+    allowed[n++] = optional_numbers[i].key;
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_switches); i++)
+    allowed[n++] = optional_switches[i].key;
   allowed[n] = NULL;
   return json_check_keys (root, allowed, error);
 }
@@ -87,6 +106,15 @@ read_software (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GErro
   for (gsize i = 0; i < G_N_ELEMENTS (switches); i++)
     if (!json_get_bool (root, switches[i].key,
                         (gboolean *)(void *)((char *)out + switches[i].offset), error))
+      return FALSE;
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_numbers); i++)
+    if (!json_opt_sourced (root, optional_numbers[i].key, optional_numbers[i].min,
+                           optional_numbers[i].max,
+                           (double *)(void *)((char *)out + optional_numbers[i].offset), prov, error))
+      return FALSE;
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_switches); i++)
+    if (!json_opt_bool (root, optional_switches[i].key,
+                        (gboolean *)(void *)((char *)out + optional_switches[i].offset), error))
       return FALSE;
   out->attention = (AttnKernel)attention;
   out->optimizer = (OptimizerKind)optimizer;
