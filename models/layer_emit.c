@@ -234,15 +234,18 @@ attention_forward (Emit *e, const Dims *d, gint64 layer)
 }
 
 static void
-mlp_forward (Emit *e, const Dims *d)
+mlp_forward (Emit *e, const Dims *d, gboolean whole)
 {
   column_forward (e, "mlp up", d->T, d->up, d->h);
   activation (e, d, TRUE);
-  row_forward (e, "mlp down", d->T, d->h, d->ffn);
+  if (whole)
+    row_forward (e, "mlp down", d->T, d->h, d->ffn);
 }
 
+/* whole FALSE: only what backward needs again. The last map's output is not among it, so that a
+ * recomputation that stops early leaves it out. */
 static void
-layer_forward (Emit *e, const Dims *d, gint64 layer)
+layer_forward (Emit *e, const Dims *d, gint64 layer, gboolean whole)
 {
   const ModelSpec *m = &e->p->s->model;
   norm_forward (e, d, d->Tsp, d->h);
@@ -253,8 +256,9 @@ layer_forward (Emit *e, const Dims *d, gint64 layer)
   }
   for (gint64 i = 2; i < m->norms_per_layer; i++)
     norm_forward (e, d, d->Tsp, d->h);
-  mlp_forward (e, d);
-  residual_forward (e, d);
+  mlp_forward (e, d, whole);
+  if (whole)
+    residual_forward (e, d);
 }
 
 static void
@@ -313,14 +317,14 @@ emit_layer (Emit *e, gint64 layer, LayerPass pass)
   dims (e->p, &d);
   if (pass == LP_FORWARD) {
     e->host_us += s->software.host_layer_fwd_us;
-    layer_forward (e, &d, layer);
+    layer_forward (e, &d, layer, TRUE);
     return;
   }
   if (pass != LP_WEIGHT_GRAD) {
     e->host_us += s->software.host_layer_bwd_us;
     if (s->train.recompute == RECOMPUTE_FULL) {
       e->host_us += s->software.host_layer_fwd_us;
-      layer_forward (e, &d, layer);
+      layer_forward (e, &d, layer, !s->software.recompute_early_stop);
     }
   }
   layer_backward (e, &d, layer, pass);

@@ -33,6 +33,8 @@ typedef struct {
   gint64 vocab_pad;              /* padded to a multiple of vocab_pad * tp */
   double xent_passes;            /* times the logits are read or written by loss forward + backward */
   double logits_bytes;           /* bytes per logit held for backward (fp16 copy, fp32 …) */
+  gboolean recompute_early_stop; /* full recomputation ends with the last tensor that backward needs:
+                                  * torch.utils.checkpoint without reentry since PyTorch 2.1 */
   gboolean head_recompute;       /* loss and head are inside the recomputed region */
   TpOverlap tp_overlap;
   double tp_overlap_slowdown;    /* factor on GEMM time while a collective runs beside it, >= 1 */
