@@ -13,7 +13,7 @@
 
 #include "types.h"
 
-typedef enum { ATTN_UNFUSED, ATTN_FLASH1, ATTN_FLASH2, ATTN_FLASH3, ATTN_CUDNN, ATTN_COUNT } AttnKernel;
+typedef enum { ATTN_UNFUSED, ATTN_FLASH1, ATTN_TRITON, ATTN_FLASH2, ATTN_FLASH3, ATTN_CUDNN, ATTN_COUNT } AttnKernel;
 extern const char *const attn_kernel_names[]; /* "unfused", "flash1" … */
 
 typedef enum { PASS_FORWARD, PASS_BACKWARD } Pass;
