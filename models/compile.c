@@ -196,11 +196,7 @@ tag_of (const SchedAction *a)
 static void
 put_reduce (Compile *c, double params)
 {
-  const Spec *s = c->s;
-  double bytes = params * s->software.dp_reduce_bytes;
-  CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
-  double t = coll_time_s (s->fabric, op, &c->p.groups.dp, bytes, NULL);
-  guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (t));
+  guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (compile_reduce_s (c, params)));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE,
                 program_count (c->b, STREAM_COMPUTE));
@@ -219,9 +215,7 @@ put_pieces (Row *w, const SchedAction *a)
       program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, costs[i],
                   OP_TAG (tag_of (a), a->stage, a->microbatch));
     filled += sc->piece_params[i];
-    gboolean full = c->s->software.dp_bucket_bytes > 0 &&
-                    filled * c->s->software.dp_reduce_bytes >= c->s->software.dp_bucket_bytes;
-    if ((full || i + 1 == sc->n_pieces) && filled > 0) {
+    if ((compile_bucket_full (c, filled) || i + 1 == sc->n_pieces) && filled > 0) {
       put_reduce (c, filled);
       filled = 0;
     }
@@ -343,6 +337,8 @@ put_end (Row *w)
                    c->t->stage_rank[0] != c->t->stage_rank[c->t->stages - 1];
   if (has_dp (c) && !c->split && c->fsdp == NULL)
     put_reduce (c, params);
+  if (c->fsdp != NULL)
+    fsdp_end (c, params);
   if (embed) {
     CollGroup two = { 2, 1, 2, c->p.groups.pp_members };
     if (c->p.groups.pp_same_node)

@@ -101,6 +101,52 @@ compile_expert_group (const Compile *c)
   return &c->p.groups.shard;
 }
 
+/* Compute beside a collective runs at 1/f of its speed until one of them ends. */
+void
+compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside)
+{
+  double f = c->s->software.dp_overlap_slowdown, slow = (double)pc->part[PART_COMPUTE] * f;
+  if (f <= 1 || beside <= 0)
+    return;
+  double more = slow <= (double)beside ? slow - (double)pc->part[PART_COMPUTE]
+                                       : (double)beside * (1 - 1 / f);
+  pc->part[PART_COMPUTE] += (SimTime)more;
+  pc->total += (SimTime)more;
+}
+
+double
+compile_reduce_s (const Compile *c, double params)
+{
+  const Spec *s = c->s;
+  CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
+  return coll_time_s (s->fabric, op, &c->p.groups.dp, params * s->software.dp_reduce_bytes, NULL);
+}
+
+gboolean
+compile_bucket_full (const Compile *c, double params)
+{
+  const SoftwareProfile *sw = &c->s->software;
+  return sw->dp_bucket_bytes > 0 && params * sw->dp_reduce_bytes >= sw->dp_bucket_bytes;
+}
+
+/* Slows a piece by the reductions still under way, and takes its time off them. */
+typedef struct {
+  double filled;
+  SimTime queue; /* of reductions */
+} Beside;
+
+static void
+piece_beside (const Compile *c, Beside *b, PassCost *pc, double params)
+{
+  compile_slow_beside (c, pc, b->queue);
+  b->queue = MAX (0, b->queue - pc->total);
+  b->filled += params;
+  if (!compile_bucket_full (c, b->filled))
+    return;
+  b->queue += compile_ticks (compile_reduce_s (c, b->filled));
+  b->filled = 0;
+}
+
 /* The last backward of a stage in pieces: head, layers last to first, embedding; one cost each. */
 static void
 stage_pieces (Compile *c, guint stage, LayerPass pass)
@@ -111,10 +157,12 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   double table = (double)c->p.vocab_padded * (double)c->s->model.hidden /
                  (double)c->s->parallel.tp;
   PassCost more;
+  Beside beside = { 0, 0 };
   guint n = 0;
   if (stage + 1 == c->sl->n_stages) {
     head_pass_cost (&c->p, pass, &more);
     params[n] = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : table;
+    piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
   }
   for (gint64 i = c->sl->n_layers[stage]; i-- > 0;) {
@@ -123,11 +171,13 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
     if (n == 0)
       compile_host_gap (c, &lc);
     params[n] = layer_params (c, layer);
+    piece_beside (c, &beside, &lc, params[n]);
     costs[n++] = program_cost_parts (c->b, lc.part);
   }
   if (stage == 0) {
     embedding_pass_cost (&c->p, pass, &more);
     params[n] = table + (double)(c->s->model.max_positions * c->s->model.hidden);
+    piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
   }
   sc->n_pieces = n;

@@ -41,6 +41,8 @@ typedef struct {
 struct Fsdp {
   guint n_stages, depth;
   gboolean reshard, every, barrier;
+  gboolean overlap; /* reductions run beside the backward of the next unit */
+  guint32 blocked;  /* operations of STREAM_DP that the next piece must wait for */
   StageUnits *stage;
 };
 
@@ -136,19 +138,6 @@ unit_costs (Compile *c, Unit *u)
   u->replicate_cost = program_cost (c->b, PART_DP_COMM, u->replicate);
 }
 
-/* Compute beside a collective runs at 1/f of its speed until one of them ends. */
-static void
-slow_beside (const Compile *c, PassCost *pc, SimTime beside)
-{
-  double f = c->s->software.dp_overlap_slowdown, slow = (double)pc->part[PART_COMPUTE] * f;
-  if (f <= 1 || beside <= 0)
-    return;
-  double more = slow <= (double)beside ? slow - (double)pc->part[PART_COMPUTE]
-                                       : (double)beside * (1 - 1 / f);
-  pc->part[PART_COMPUTE] += (SimTime)more;
-  pc->total += (SimTime)more;
-}
-
 static gboolean
 has_grads (LayerPass pass)
 {
@@ -166,7 +155,7 @@ beside (const Fsdp *f, const StageUnits *su, LayerPass pass, guint i)
   if (pass != LP_WEIGHT_GRAD && f->depth > 0 && next >= 0 && next < (gint)su->n_pieces &&
       (forward || f->reshard) && !su->unit[su->piece[next].unit].root)
     t += su->unit[su->piece[next].unit].gather[!forward];
-  if (has_grads (pass) && f->every && before >= 0 && before < (gint)su->n_pieces &&
+  if (has_grads (pass) && f->every && f->overlap && before >= 0 && before < (gint)su->n_pieces &&
       (gint)su->unit[su->piece[before].unit].last_piece == before)
     t += su->unit[su->piece[before].unit].reduce;
   return t;
@@ -186,7 +175,7 @@ piece_cost (Compile *c, StageUnits *su, guint i, LayerPass pass)
     pass_cost_add (&pc, compile_layer_cost (c, p->first + l, pass));
   if (i == (pass == LP_FORWARD ? 0 : su->n_pieces - 1))
     compile_host_gap (c, &pc);
-  slow_beside (c, &pc, beside (c->fsdp, su, pass, i));
+  compile_slow_beside (c, &pc, beside (c->fsdp, su, pass, i));
   p->cost[pass] = program_cost_parts (c->b, pc.part);
 }
 
@@ -212,6 +201,7 @@ fsdp_init (Compile *c)
   f->depth = (guint)s->software.fsdp_prefetch;
   f->reshard = spec_reshards (s);
   f->every = s->software.dp_reduce_every;
+  f->overlap = s->software.dp_overlap_grad;
   f->barrier = s->software.fsdp_barrier && s->parallel.pp == 1;
   f->stage = g_new0 (StageUnits, f->n_stages);
 }
@@ -297,6 +287,8 @@ gather_ahead (Compile *c, StageUnits *su, const SchedAction *a, guint k)
 static void
 wait_gathered (Compile *c, const StageUnits *su, const SchedAction *a, guint k)
 {
+  program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, c->fsdp->blocked);
+  c->fsdp->blocked = 0;
   const Unit *u = &su->unit[su->piece[piece_at (su, a, k)].unit];
   if (a->kind != SCHED_W && u->held != 0)
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, u->held - 1);
@@ -308,7 +300,9 @@ reduce (Compile *c, const Unit *u, const SchedAction *a)
   program_op (c->b, STREAM_DP, OP_COLL, u->reduce_cost,
               OP_TAG (TAG_GRAD_REDUCE, a->stage, a->microbatch));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
-  if (u->replicate == 0)
+  if (!c->fsdp->overlap)
+    c->fsdp->blocked = program_count (c->b, STREAM_DP);
+  if (u->replicate == 0 || c->s->software.fsdp_replicas_last)
     return;
   program_op (c->b, STREAM_OUTER, OP_COLL, u->replicate_cost,
               OP_TAG (TAG_GRAD_REDUCE, a->stage, a->microbatch));
@@ -345,6 +339,21 @@ fsdp_piece (const Compile *c, const SchedAction *a, guint k)
   static const LayerPass pass[] = { LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD };
   const StageUnits *su = &c->fsdp->stage[a->stage];
   return su->piece[piece_at (su, a, k)].cost[pass[a->kind]];
+}
+
+void
+fsdp_end (Compile *c, double params)
+{
+  const Spec *s = c->s;
+  const RankGroups *g = &c->p.groups;
+  c->fsdp->blocked = 0; /* the next rank starts anew */
+  if (!s->software.fsdp_replicas_last || g->replica.ranks <= 1)
+    return;
+  double t = sharded_s (c, COLL_ALL_REDUCE, &g->replica, params / (double)g->shard.ranks,
+                        s->software.dp_reduce_bytes, 0);
+  program_op (c->b, STREAM_OUTER, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (t)),
+              OP_TAG (TAG_GRAD_REDUCE, 0, 0));
+  program_wait (c->b, STREAM_OUTER, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
 }
 
 void

@@ -18,5 +18,7 @@ guint fsdp_compute_ops (const Compile *c, const SchedAction *a, gboolean last);
 guint32 fsdp_begin (Compile *c, const SchedAction *a);
 guint32 fsdp_piece (const Compile *c, const SchedAction *a, guint k);
 void fsdp_rest (Compile *c, const SchedAction *a, guint32 tag, gboolean last);
+/* What is left when the last backward of a rank with so many parameters is done. */
+void fsdp_end (Compile *c, double params);
 
 #endif

@@ -43,6 +43,11 @@ void compile_costs_clear (Compile *c);
 SimTime compile_ticks (double seconds);
 const PassCost *compile_layer_cost (Compile *c, gint64 layer, LayerPass pass);
 void compile_host_gap (const Compile *c, PassCost *cost);
+/* Compute of a pass that runs beside so much of a dp collective is slowed by dp_overlap_slowdown. */
+void compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside);
+/* Time to reduce the gradients of so many parameters, and whether a bucket of them is full. */
+double compile_reduce_s (const Compile *c, double params);
+gboolean compile_bucket_full (const Compile *c, double params);
 /* Parameters of a layer on one rank, added to what dense and experts hold. */
 void compile_layer_params (const Compile *c, gint64 layer, double *dense, double *experts);
 /* Ranks that hold the same experts. */

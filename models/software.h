@@ -50,6 +50,7 @@ typedef struct {
   double fsdp_unit_layers;       /* layers of a unit that is gathered and reduced at once */
   gboolean fsdp_root_held;       /* embedding and head stay gathered from forward to backward */
   gboolean fsdp_barrier;         /* a micro-batch ends with its reductions (PyTorch FSDP) */
+  gboolean fsdp_replicas_last;   /* shards are all-reduced over replicas after the backward, at once */
   double fsdp_gather_copy_bytes; /* read and written by kernels around a gather, per parameter */
   double fsdp_reduce_copy_bytes; /* … around a reduction (casts, scaling, packing) */
   double fsdp_host_unit_us;      /* further host time per unit and pass (hooks) */

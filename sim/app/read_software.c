@@ -62,7 +62,7 @@ static const SwitchField switches[] = {
 };
 
 static const SwitchField optional_switches[] = {
-  SW (dp_reduce_every), SW (recompute_early_stop), SW (fsdp_root_held), SW (fsdp_barrier),
+  SW (dp_reduce_every), SW (recompute_early_stop), SW (fsdp_root_held), SW (fsdp_barrier), SW (fsdp_replicas_last),
 };
 
 static gboolean
