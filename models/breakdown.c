@@ -31,8 +31,8 @@ op_at (const ProgramSet *set, guint rank, guint stream, guint i)
   return &set->ops[set->first_op[set->rank_program[rank] * set->n_streams + stream] + i];
 }
 
-/* Attributes [from, to) by what stream (rank, st) was doing up to its operation last: backwards over its
- * operations; inside one to its part, in its gaps to the bubble. */
+/* Attributes [from, to) by what stream (rank, st) was doing up to its operation last: backwards
+ * over its operations; inside one to its part, in its gaps to the bubble. */
 static void
 attribute_wait (Walk *w, guint rank, guint st, guint last, SimTime from, SimTime to)
 {
@@ -55,14 +55,16 @@ attribute_wait (Walk *w, guint rank, guint st, guint last, SimTime from, SimTime
     w->out->part[PART_BUBBLE] += to - from;
 }
 
-/* The wait of op that ended last: which stream, which operation. FALSE when it waited for nothing. */
+/* The wait of op that ended last: which stream, which operation. FALSE when it waited for nothing.
+ */
 static gboolean
 latest_wait (const Walk *w, guint rank, const Op *op, guint *peer, guint *st, guint *index)
 {
   SimTime latest = -1;
   for (guint i = 0; i < op->n_waits; i++) {
     const Wait *wait = &w->set->waits[op->wait0 + i];
-    guint p = wait->peer < 0 ? rank : w->set->peers[(gsize)rank * w->set->n_peers + (gsize)wait->peer];
+    guint p =
+        wait->peer < 0 ? rank : w->set->peers[(gsize)rank * w->set->n_peers + (gsize)wait->peer];
     SimTime end = exec_op_end (w->set, w->res, p, wait->stream, wait->count - 1);
     if (end > latest) {
       latest = end;
@@ -85,7 +87,7 @@ void
 breakdown_compute (const ProgramSet *set, const ExecResult *res, guint rank, guint stream,
                    Breakdown *out)
 {
-  Walk w = { set, res, out };
+  Walk w = {set, res, out};
   SimTime now = 0;
   guint n = program_ops_of (set, set->rank_program[rank], stream);
   memset (out, 0, sizeof *out);
@@ -129,7 +131,8 @@ breakdown_compute (const ProgramSet *set, const ExecResult *res, guint rank, gui
 }
 
 void
-breakdown_busy (const ProgramSet *set, const ExecResult *res, guint rank, guint stream, Breakdown *out)
+breakdown_busy (const ProgramSet *set, const ExecResult *res, guint rank, guint stream,
+                Breakdown *out)
 {
   guint n = program_ops_of (set, set->rank_program[rank], stream);
   memset (out, 0, sizeof *out);

@@ -1,10 +1,11 @@
 /* breakdown: where the time of one rank went.
  *
- * The timeline of a reference rank's compute stream is walked from 0 to the end of the step; every tick
- * is either inside an operation, whose cost says how it divides, or a wait. A wait is attributed by what
- * was happening on the stream waited for: while a transfer or collective was running, to its part; while
- * that stream was itself waiting for work from another rank, to the bubble. The parts add up to the end
- * of the step because the walk covers it, not because one of them is a remainder.
+ * The timeline of a reference rank's compute stream is walked from 0 to the end of the step; every
+ * tick is either inside an operation, whose cost says how it divides, or a wait. A wait is
+ * attributed by what was happening on the stream waited for: while a transfer or collective was
+ * running, to its part; while that stream was itself waiting for work from another rank, to the
+ * bubble. The parts add up to the end of the step because the walk covers it, not because one of
+ * them is a remainder.
  */
 #ifndef CLUSTERSIM_BREAKDOWN_H
 #define CLUSTERSIM_BREAKDOWN_H
@@ -17,7 +18,8 @@ typedef struct {
 } Breakdown;
 
 /* stream: the stream whose timeline is told (compute). The run must be recorded. If the stream ends
- * before the step, the rest is attributed to what the rank's other streams do, and then to the bubble. */
+ * before the step, the rest is attributed to what the rank's other streams do, and then to the
+ * bubble. */
 void breakdown_compute (const ProgramSet *set, const ExecResult *res, guint rank, guint stream,
                         Breakdown *out);
 

@@ -7,8 +7,8 @@
 enum { PEER_NEXT, PEER_PREV, N_PEERS };
 enum { SLOT_STEP, SLOT_EMBED, N_SLOTS };
 
-static const char *const stream_names[] = { "compute", "to next", "to previous", "data parallel",
-                                            "host", "data parallel, outer", NULL };
+static const char *const stream_names[] = {
+    "compute", "to next", "to previous", "data parallel", "host", "data parallel, outer", NULL};
 
 /* ---- where things are: counts on the senders' streams, positions on the receivers' ---- */
 
@@ -24,7 +24,8 @@ completes_gradients (const SchedAction *a)
   return a->kind == SCHED_B || a->kind == SCHED_W;
 }
 
-/* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its previous. */
+/* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its
+ * previous. */
 static guint
 send_stream (const Compile *c, guint from, guint to, gboolean gradient)
 {
@@ -45,8 +46,7 @@ is_last_backward (const Compile *c, const SchedAction *a, guint row_index)
 static gboolean
 is_cut (const Compile *c, const SchedAction *a, guint row_index)
 {
-  return c->split && completes_gradients (a) &&
-         (c->every || c->last_back[a->stage] == row_index);
+  return c->split && completes_gradients (a) && (c->every || c->last_back[a->stage] == row_index);
 }
 
 static guint
@@ -100,7 +100,7 @@ count_positions (Compile *c)
   c->pos_f = g_new0 (guint32, n);
   c->pos_b = g_new0 (guint32, n);
   for (guint r = 0; r < t->ranks; r++) {
-    guint32 sent[2] = { 0, 0 }, pos = begin_ops (c);
+    guint32 sent[2] = {0, 0}, pos = begin_ops (c);
     for (guint32 i = t->first[r]; i < t->first[r + 1]; i++) {
       const SchedAction *a = &t->actions[i];
       gsize k = at (c, a->stage, a->microbatch);
@@ -141,8 +141,7 @@ wait_for_input (Row *w, const SchedAction *a)
   const Compile *c = w->c;
   const SchedTable *t = c->t;
   gboolean forward = a->kind == SCHED_F;
-  if (a->kind == SCHED_W || (forward && a->stage == 0) ||
-      (!forward && a->stage + 1u >= t->stages))
+  if (a->kind == SCHED_W || (forward && a->stage == 0) || (!forward && a->stage + 1u >= t->stages))
     return;
   guint from = t->stage_rank[forward ? a->stage - 1 : a->stage + 1];
   if (from == w->rank)
@@ -182,14 +181,14 @@ put_send (Row *w, const SchedAction *a)
 static LayerPass
 pass_of (const SchedAction *a)
 {
-  static const LayerPass pass[] = { LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD };
+  static const LayerPass pass[] = {LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD};
   return pass[a->kind];
 }
 
 static guint
 tag_of (const SchedAction *a)
 {
-  static const OpTag tag[] = { TAG_FORWARD, TAG_BACKWARD, TAG_INPUT_GRAD, TAG_WEIGHT_GRAD };
+  static const OpTag tag[] = {TAG_FORWARD, TAG_BACKWARD, TAG_INPUT_GRAD, TAG_WEIGHT_GRAD};
   return tag[a->kind];
 }
 
@@ -198,8 +197,7 @@ put_reduce (Compile *c, double params)
 {
   guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (compile_reduce_s (c, params)));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
-  program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE,
-                program_count (c->b, STREAM_COMPUTE));
+  program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
 }
 
 /* The last backward of a stage, layer by layer; a bucket of gradients is reduced as it fills. */
@@ -230,7 +228,8 @@ put_host (Row *w, const SchedAction *a)
     return;
   guint32 cost = program_cost (c->b, PART_HOST, c->stage[a->stage].pass[pass_of (a)].host);
   program_op (c->b, STREAM_HOST, OP_HOST, cost, OP_TAG (TAG_HOST, a->stage, a->microbatch));
-  if (c->s->software.p2p_sync && c->t->ranks > 1) /* the host waits for the device before it goes on */
+  if (c->s->software.p2p_sync &&
+      c->t->ranks > 1) /* the host waits for the device before it goes on */
     program_wait (c->b, STREAM_HOST, PEER_SELF, STREAM_COMPUTE,
                   program_count (c->b, STREAM_COMPUTE));
 }
@@ -244,8 +243,8 @@ put_action (Row *w, const SchedAction *a, guint32 index)
   if (c->fsdp != NULL)
     cost = fsdp_begin (c, a);
   else if (pieces)
-    cost = (a->kind == SCHED_B ? c->stage[a->stage].piece_cost
-                               : c->stage[a->stage].piece_cost_w)[0];
+    cost =
+        (a->kind == SCHED_B ? c->stage[a->stage].piece_cost : c->stage[a->stage].piece_cost_w)[0];
   put_host (w, a);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
   wait_for_input (w, a);
@@ -261,7 +260,8 @@ put_action (Row *w, const SchedAction *a, guint32 index)
     put_pieces (w, a);
   w->actions++;
   if (c->host_bound) { /* the device cannot end before the host has issued the last kernel */
-    program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_HOST, a->stage, a->microbatch));
+    program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost,
+                OP_TAG (TAG_HOST, a->stage, a->microbatch));
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
   }
   put_send (w, a);
@@ -315,11 +315,11 @@ static double
 optimizer_s (const Compile *c, double params)
 {
   const Spec *s = c->s;
-  double shard = c->fsdp != NULL                ? (double)c->p.groups.shard.ranks
+  double shard = c->fsdp != NULL               ? (double)c->p.groups.shard.ranks
                  : s->parallel.zero_stage >= 1 ? (double)c->p.groups.dp.ranks
                                                : 1.0;
-  double update = gpu_memory_s (s->gpu, MEMK_OPTIMIZER,
-                                params / shard * s->software.optimizer_traffic_bytes);
+  double update =
+      gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params / shard * s->software.optimizer_traffic_bytes);
   /* norm and scaling read the gradients once more */
   return update + gpu_memory_s (s->gpu, MEMK_STREAM, params / shard * s->software.grad_bytes);
 }
@@ -331,18 +331,18 @@ put_end (Row *w)
   const Spec *s = c->s;
   const SoftwareProfile *sw = &s->software;
   double params = rank_params (c, w->rank);
-  gboolean embed = s->model.tied_embeddings && c->t->ranks > 1 &&
-                   (w->rank == c->t->stage_rank[0] ||
-                    w->rank == c->t->stage_rank[c->t->stages - 1]) &&
-                   c->t->stage_rank[0] != c->t->stage_rank[c->t->stages - 1];
+  gboolean embed =
+      s->model.tied_embeddings && c->t->ranks > 1 &&
+      (w->rank == c->t->stage_rank[0] || w->rank == c->t->stage_rank[c->t->stages - 1]) &&
+      c->t->stage_rank[0] != c->t->stage_rank[c->t->stages - 1];
   if (has_dp (c) && !c->split && c->fsdp == NULL)
     put_reduce (c, params);
   if (c->fsdp != NULL)
     fsdp_end (c, params);
   if (embed) {
-    CollGroup two = { 2, 1, 2, c->p.groups.pp_members };
+    CollGroup two = {2, 1, 2, c->p.groups.pp_members};
     if (c->p.groups.pp_same_node)
-      two = (CollGroup){ 2, 2, 1, 1 };
+      two = (CollGroup){2, 2, 1, 1};
     double bytes = (double)c->p.vocab_padded / (double)s->parallel.tp * (double)s->model.hidden *
                    sw->dp_reduce_bytes;
     double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &two, bytes, NULL);
@@ -352,17 +352,17 @@ put_end (Row *w)
     program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   }
   /* gradient norm over all ranks: everybody waits for the last */
-  CollGroup all = { (int)s->cluster.gpus, (int)MIN (s->cluster.gpus_per_node, s->cluster.gpus),
-                    (int)MAX (1, s->cluster.gpus / s->cluster.gpus_per_node), 1 };
+  CollGroup all = {(int)s->cluster.gpus, (int)MIN (s->cluster.gpus_per_node, s->cluster.gpus),
+                   (int)MAX (1, s->cluster.gpus / s->cluster.gpus_per_node), 1};
   double norm = all.ranks > 1 ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &all, 8.0, NULL) : 0;
-  program_op (c->b, STREAM_COMPUTE, OP_COLL, program_cost (c->b, PART_OPTIMIZER, compile_ticks (norm)),
+  program_op (c->b, STREAM_COMPUTE, OP_COLL,
+              program_cost (c->b, PART_OPTIMIZER, compile_ticks (norm)),
               OP_TAG (TAG_GRAD_NORM, 0, 0));
   program_group (c->b, STREAM_COMPUTE, SLOT_STEP);
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_OUTER, program_count (c->b, STREAM_OUTER));
-  SimTime parts[PART_COUNT] = { 0 };
-  parts[PART_OPTIMIZER] =
-      compile_ticks (optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
+  SimTime parts[PART_COUNT] = {0};
+  parts[PART_OPTIMIZER] = compile_ticks (optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
   parts[PART_HOST] = compile_ticks (sw->host_step_us * 1e-6);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, program_cost_parts (c->b, parts),
               OP_TAG (TAG_OPTIMIZER, 0, 0));
@@ -402,7 +402,7 @@ ProgramSet *
 compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const StageTimes *times,
               GError **error)
 {
-  Compile c = { .s = s, .t = t, .sl = sl, .times = times };
+  Compile c = {.s = s, .t = t, .sl = sl, .times = times};
   (void)error;
   pricing_init (&c.p, s);
   c.b = program_builder_new (STREAM_COUNT, stream_names);
@@ -415,7 +415,7 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
   find_last_backward (&c);
   count_positions (&c);
   for (guint r = 0; r < t->ranks; r++) {
-    Row w = { .c = &c, .rank = r };
+    Row w = {.c = &c, .rank = r};
     program_begin (c.b);
     put_begin (&w);
     g_assert (program_count (c.b, STREAM_COMPUTE) == begin_ops (&c));

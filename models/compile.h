@@ -1,10 +1,10 @@
 /* compile: scenario + schedule table → programs of a training step, one per pipeline stage.
  *
- * All ranks of a stage (tp, cp, dp) run the same program at the same time when the job is healthy and
- * homogeneous, so one of each stage is simulated; its collectives are priced for the whole group.
- * Streams of a rank: compute; transfers to the next and to the previous stage; data-parallel
- * collectives; host. Every one is in order; what a transfer or a gradient bucket leaves exposed follows
- * from the waits.
+ * All ranks of a stage (tp, cp, dp) run the same program at the same time when the job is healthy
+ * and homogeneous, so one of each stage is simulated; its collectives are priced for the whole
+ * group. Streams of a rank: compute; transfers to the next and to the previous stage; data-parallel
+ * collectives; host. Every one is in order; what a transfer or a gradient bucket leaves exposed
+ * follows from the waits.
  */
 #ifndef CLUSTERSIM_COMPILE_H
 #define CLUSTERSIM_COMPILE_H
@@ -13,7 +13,11 @@
 #include "sched.h"
 
 enum {
-  STREAM_COMPUTE, STREAM_NEXT, STREAM_PREV, STREAM_DP, STREAM_HOST,
+  STREAM_COMPUTE,
+  STREAM_NEXT,
+  STREAM_PREV,
+  STREAM_DP,
+  STREAM_HOST,
   STREAM_OUTER, /* all-reduce of shards over their replicas */
   STREAM_COUNT
 };
@@ -24,16 +28,16 @@ typedef struct {
   gint64 *first_layer, *n_layers;
 } StageLayers;
 
-/* The framework's rule: even if it divides; else, when embedding and loss count as one layer each, one
- * fewer on the first and on the last; else the extra layers go to the earliest stages. */
+/* The framework's rule: even if it divides; else, when embedding and loss count as one layer each,
+ * one fewer on the first and on the last; else the extra layers go to the earliest stages. */
 gboolean stage_layers_init (StageLayers *sl, const Spec *s, GError **error);
 void stage_layers_clear (StageLayers *sl);
 
 /* Parameters of one stage held by one tp rank (ep not applied), experts apart. */
 double stage_params_per_rank (const Spec *s, const StageLayers *sl, guint stage);
 
-/* Measured times of one stage and micro-batch in place of the device model (validate --stage-times);
- * seconds, negative: not given. */
+/* Measured times of one stage and micro-batch in place of the device model (validate
+ * --stage-times); seconds, negative: not given. */
 typedef struct {
   double forward_s, input_grad_s, weight_grad_s, p2p_s;
 } StageTimes;

@@ -45,11 +45,10 @@ static void
 measured_pass (Compile *c, LayerPass pass, PassCost *out)
 {
   const StageTimes *st = c->times;
-  double t = pass == LP_FORWARD      ? st->forward_s
-             : pass == LP_INPUT_GRAD ? st->input_grad_s
-             : pass == LP_WEIGHT_GRAD
-                 ? st->weight_grad_s
-                 : st->input_grad_s + st->weight_grad_s;
+  double t = pass == LP_FORWARD       ? st->forward_s
+             : pass == LP_INPUT_GRAD  ? st->input_grad_s
+             : pass == LP_WEIGHT_GRAD ? st->weight_grad_s
+                                      : st->input_grad_s + st->weight_grad_s;
   memset (out, 0, sizeof *out);
   out->part[PART_COMPUTE] = out->total = compile_ticks (t / (double)c->s->parallel.vpp);
 }
@@ -81,8 +80,8 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
 static double
 layer_params (const Compile *c, gint64 layer)
 {
-  StageLayers one = { .n_stages = 3, .first_layer = (gint64[]){ 0, layer, 0 },
-                      .n_layers = (gint64[]){ 0, 1, 0 } };
+  StageLayers one = {
+      .n_stages = 3, .first_layer = (gint64[]){0, layer, 0}, .n_layers = (gint64[]){0, 1, 0}};
   return stage_params_per_rank (c->s, &one, 1);
 }
 
@@ -108,8 +107,8 @@ compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside)
   double f = c->s->software.dp_overlap_slowdown, slow = (double)pc->part[PART_COMPUTE] * f;
   if (f <= 1 || beside <= 0)
     return;
-  double more = slow <= (double)beside ? slow - (double)pc->part[PART_COMPUTE]
-                                       : (double)beside * (1 - 1 / f);
+  double more =
+      slow <= (double)beside ? slow - (double)pc->part[PART_COMPUTE] : (double)beside * (1 - 1 / f);
   pc->part[PART_COMPUTE] += (SimTime)more;
   pc->total += (SimTime)more;
 }
@@ -154,10 +153,9 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   StageCost *sc = &c->stage[stage];
   guint32 *costs = g_new (guint32, c->sl->n_layers[stage] + 2);
   double *params = g_new0 (double, c->sl->n_layers[stage] + 2);
-  double table = (double)c->p.vocab_padded * (double)c->s->model.hidden /
-                 (double)c->s->parallel.tp;
+  double table = (double)c->p.vocab_padded * (double)c->s->model.hidden / (double)c->s->parallel.tp;
   PassCost more;
-  Beside beside = { 0, 0 };
+  Beside beside = {0, 0};
   guint n = 0;
   if (stage + 1 == c->sl->n_stages) {
     head_pass_cost (&c->p, pass, &more);
@@ -204,18 +202,18 @@ transfer_cost (Compile *c)
   else
     t = p2p_time_s (s->fabric, c->p.groups.pp_same_node, c->p.groups.pp_sharers, bytes);
   if (c->times == NULL && !s->parallel.sequence_parallel && sw->pp_scatter_gather)
-    t += coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.tp,
-                      bytes * (double)s->parallel.tp, NULL);
+    t += coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.tp, bytes * (double)s->parallel.tp,
+                      NULL);
   c->send_cost = program_cost (c->b, PART_PP_COMM, compile_ticks (t));
 }
 
 void
 compile_costs (Compile *c)
 {
-  gboolean kinds[4] = { FALSE };
+  gboolean kinds[4] = {FALSE};
   for (guint i = 0; i < c->t->first[c->t->ranks]; i++)
     kinds[c->t->actions[i].kind] = TRUE;
-  static const LayerPass pass_of[4] = { LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD };
+  static const LayerPass pass_of[4] = {LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD};
   c->stage = g_new0 (StageCost, c->sl->n_stages);
   c->zero_cost = program_cost (c->b, PART_OTHER, 0);
   for (guint s = 0; s < c->sl->n_stages; s++) {
@@ -224,8 +222,8 @@ compile_costs (Compile *c)
         continue;
       LayerPass pass = pass_of[k];
       gboolean same = s >= 2 && s + 1 < c->sl->n_stages &&
-                      c->sl->n_layers[s] == c->sl->n_layers[s - 1] && c->s->model.num_experts == 0 &&
-                      c->s->model.sliding_period <= 1;
+                      c->sl->n_layers[s] == c->sl->n_layers[s - 1] &&
+                      c->s->model.num_experts == 0 && c->s->model.sliding_period <= 1;
       if (same) { /* a middle stage like the one before */
         c->stage[s].pass[pass] = c->stage[s - 1].pass[pass];
         c->stage[s].cost[pass] = c->stage[s - 1].cost[pass];

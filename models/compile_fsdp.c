@@ -1,13 +1,14 @@
 /* Fully sharded data parallelism: parameters live in shards and are gathered unit by unit.
  *
- * A unit is a layer (or a few); embedding and head of a stage make the root unit. Before a unit runs,
- * forward and backward, its parameters are gathered over the shard group; prefetch depth d lets the
- * gather of a unit start when the unit d + 1 places before it is done, so that the memory of d + 1
- * units is enough. Gradients are reduce-scattered as soon as backward has left the unit, in every
- * micro-batch or in the last one alone. Gathers and reductions share one in-order stream, as the calls
- * of one NCCL communicator do; in the order of issue of PyTorch's FSDP (arXiv 2304.11277): the next
- * gather goes before the reduction of the unit at work. With hybrid sharding the shards are then
- * all-reduced over the replicas on a stream of their own. What is exposed follows from the waits.
+ * A unit is a layer (or a few); embedding and head of a stage make the root unit. Before a unit
+ * runs, forward and backward, its parameters are gathered over the shard group; prefetch depth d
+ * lets the gather of a unit start when the unit d + 1 places before it is done, so that the memory
+ * of d + 1 units is enough. Gradients are reduce-scattered as soon as backward has left the unit,
+ * in every micro-batch or in the last one alone. Gathers and reductions share one in-order stream,
+ * as the calls of one NCCL communicator do; in the order of issue of PyTorch's FSDP (arXiv
+ * 2304.11277): the next gather goes before the reduction of the unit at work. With hybrid sharding
+ * the shards are then all-reduced over the replicas on a stream of their own. What is exposed
+ * follows from the waits.
  */
 #include "compile_fsdp.h"
 
@@ -18,9 +19,9 @@ typedef struct {
   SimTime gather[2];      /* forward, backward */
   SimTime reduce, replicate;
   guint32 gather_cost[2], reduce_cost, replicate_cost;
-  guint32 held;           /* 0: sharded; else the count of its gather on STREAM_DP, plus one */
+  guint32 held; /* 0: sharded; else the count of its gather on STREAM_DP, plus one */
   gboolean root;
-  guint last_piece;       /* backward leaves the unit after this piece */
+  guint last_piece; /* backward leaves the unit after this piece */
 } Unit;
 
 typedef enum { PIECE_EMBEDDING, PIECE_LAYERS, PIECE_HEAD } PieceKind;
@@ -51,14 +52,14 @@ struct Fsdp {
 static guint
 add_unit (StageUnits *su, gboolean root)
 {
-  su->unit[su->n_units] = (Unit){ .root = root };
+  su->unit[su->n_units] = (Unit){.root = root};
   return su->n_units++;
 }
 
 static void
 add_piece (StageUnits *su, PieceKind kind, guint unit, gint64 first, gint64 n)
 {
-  su->piece[su->n_pieces++] = (Piece){ .kind = kind, .unit = unit, .first = first, .n = n };
+  su->piece[su->n_pieces++] = (Piece){.kind = kind, .unit = unit, .first = first, .n = n};
 }
 
 static double
@@ -131,7 +132,8 @@ unit_costs (Compile *c, Unit *u)
   u->reduce = compile_ticks (sharded_s (c, COLL_REDUCE_SCATTER, &g->shard, u->params, re, rc) +
                              sharded_s (c, COLL_REDUCE_SCATTER, eg, u->experts, re, rc));
   u->replicate = compile_ticks (
-      g->replica.ranks > 1 ? sharded_s (c, COLL_ALL_REDUCE, &g->replica, u->params / shard, re, 0) : 0);
+      g->replica.ranks > 1 ? sharded_s (c, COLL_ALL_REDUCE, &g->replica, u->params / shard, re, 0)
+                           : 0);
   for (int i = 0; i < 2; i++)
     u->gather_cost[i] = program_cost (c->b, PART_DP_COMM, u->gather[i]);
   u->reduce_cost = program_cost (c->b, PART_DP_COMM, u->reduce);
@@ -144,8 +146,8 @@ has_grads (LayerPass pass)
   return pass == LP_BACKWARD || pass == LP_WEIGHT_GRAD;
 }
 
-/* Collectives in flight while piece i of a pass runs: the gather of the piece that comes next, and the
- * reduction of the one before. */
+/* Collectives in flight while piece i of a pass runs: the gather of the piece that comes next, and
+ * the reduction of the one before. */
 static SimTime
 beside (const Fsdp *f, const StageUnits *su, LayerPass pass, guint i)
 {
@@ -187,7 +189,8 @@ stage_host (Compile *c, guint stage, const StageUnits *su, LayerPass pass)
   if (has_grads (pass))
     calls += su->n_units;
   PassCost *pc = &c->stage[stage].pass[pass];
-  pc->host += compile_ticks (1e-6 * (calls * sw->host_comm_us + su->n_units * sw->fsdp_host_unit_us));
+  pc->host +=
+      compile_ticks (1e-6 * (calls * sw->host_comm_us + su->n_units * sw->fsdp_host_unit_us));
   if (pc->host > pc->total)
     c->host_bound = TRUE;
 }
@@ -209,7 +212,7 @@ fsdp_init (Compile *c)
 void
 fsdp_costs (Compile *c, const gboolean kinds[4])
 {
-  static const LayerPass pass_of[4] = { LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD };
+  static const LayerPass pass_of[4] = {LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD};
   for (guint st = 0; st < c->fsdp->n_stages; st++) {
     StageUnits *su = &c->fsdp->stage[st];
     stage_units (c, st, su);
@@ -319,7 +322,8 @@ leave (Compile *c, StageUnits *su, const SchedAction *a, guint k, gboolean last)
   gboolean left = a->kind == SCHED_F ? !u->root : u->last_piece == i;
   if (left && f->reshard)
     u->held = 0;
-  /* kept from forward to backward, not to the next micro-batch, unless a pipeline interleaves them */
+  /* kept from forward to backward, not to the next micro-batch, unless a pipeline interleaves them
+   */
   if (left && !f->reshard && a->kind != SCHED_F && c->t->ranks == 1)
     u->held = 0;
   if (u->last_piece == i && reduces (f, a, last))
@@ -336,7 +340,7 @@ fsdp_begin (Compile *c, const SchedAction *a)
 guint32
 fsdp_piece (const Compile *c, const SchedAction *a, guint k)
 {
-  static const LayerPass pass[] = { LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD };
+  static const LayerPass pass[] = {LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD};
   const StageUnits *su = &c->fsdp->stage[a->stage];
   return su->piece[piece_at (su, a, k)].cost[pass[a->kind]];
 }

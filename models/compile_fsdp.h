@@ -10,11 +10,12 @@ void fsdp_init (Compile *c);
 void fsdp_costs (Compile *c, const gboolean kinds[4]);
 void fsdp_free (Fsdp *f);
 
-/* Operations that an action puts on the compute stream. last: it completes the stage's gradients. */
+/* Operations that an action puts on the compute stream. last: it completes the stage's gradients.
+ */
 guint fsdp_compute_ops (const Compile *c, const SchedAction *a, gboolean last);
 
-/* The gathers that go before an action, and the cost of its first piece; the caller appends that to the
- * compute stream, adds its own waits and calls fsdp_rest. */
+/* The gathers that go before an action, and the cost of its first piece; the caller appends that to
+ * the compute stream, adds its own waits and calls fsdp_rest. */
 guint32 fsdp_begin (Compile *c, const SchedAction *a);
 guint32 fsdp_piece (const Compile *c, const SchedAction *a, guint k);
 void fsdp_rest (Compile *c, const SchedAction *a, guint32 tag, gboolean last);

@@ -1,15 +1,16 @@
 /* exec: runs programs.
  *
- * Two executors with one result. exec_run_events drives the event engine: one event per operation, for
- * everything (jitter, contention, failures, traces of unfolded runs). exec_run_fast evaluates the same
- * programs as a max-plus recurrence in dependency order, without a queue, and is exact where nothing is
- * contended or random:
- *   end(op) = max (end (previous op of the stream), end of every operation waited for) + duration,
- * a rendezvous starting at the latest arrival of its members. A test holds the two equal to the tick.
+ * Two executors with one result. exec_run_events drives the event engine: one event per operation,
+ * for everything (jitter, contention, failures, traces of unfolded runs). exec_run_fast evaluates
+ * the same programs as a max-plus recurrence in dependency order, without a queue, and is exact
+ * where nothing is contended or random: end(op) = max (end (previous op of the stream), end of
+ * every operation waited for) + duration, a rendezvous starting at the latest arrival of its
+ * members. A test holds the two equal to the tick.
  *
  * Timeline: ends[] holds the completion of every operation of every rank, at
  * rank_base[rank] + index of the operation in its program; starts follow by the duration.
- * Errors: PROGRAM_ERROR_DEADLOCK names the first blocked operation; the engine's own limits pass through.
+ * Errors: PROGRAM_ERROR_DEADLOCK names the first blocked operation; the engine's own limits pass
+ * through.
  */
 #ifndef CLUSTERSIM_EXEC_H
 #define CLUSTERSIM_EXEC_H
@@ -19,13 +20,13 @@
 #include "trace.h"
 
 typedef struct {
-  SimTime end;        /* of the last operation of any rank */
-  guint last_rank;    /* the last to finish (lowest number among equals) */
+  SimTime end;     /* of the last operation of any rank */
+  guint last_rank; /* the last to finish (lowest number among equals) */
   guint64 operations;
   guint64 fingerprint; /* of the timeline (fast) or of the events (events) */
-  SimTime *rank_end;  /* n_ranks */
-  SimTime *ends;      /* completion per operation, or NULL when not recorded */
-  gsize *rank_base;   /* n_ranks: offset of each rank in ends, or NULL */
+  SimTime *rank_end;   /* n_ranks */
+  SimTime *ends;       /* completion per operation, or NULL when not recorded */
+  gsize *rank_base;    /* n_ranks: offset of each rank in ends, or NULL */
 } ExecResult;
 
 void exec_result_clear (ExecResult *res);
@@ -33,7 +34,7 @@ void exec_result_clear (ExecResult *res);
 typedef struct {
   gboolean record;          /* keep ends[] (8 bytes per operation) */
   const double *rank_scale; /* per rank: factor on the compute operations, or NULL */
-  double jitter;            /* relative spread (lognormal sigma) of each compute operation; 0 none */
+  double jitter; /* relative spread (lognormal sigma) of each compute operation; 0 none */
 } ExecOptions;
 
 gboolean exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error);

@@ -1,6 +1,7 @@
-/* The event-driven executor of exec.h: one event per operation that takes time. A stream that cannot
- * start its next operation is linked to the one stream it waits for and costs nothing until that one
- * advances; 24 bytes of state per stream, nothing per operation unless the timeline is recorded. */
+/* The event-driven executor of exec.h: one event per operation that takes time. A stream that
+ * cannot start its next operation is linked to the one stream it waits for and costs nothing until
+ * that one advances; 24 bytes of state per stream, nothing per operation unless the timeline is
+ * recorded. */
 #include <math.h>
 #include <string.h>
 
@@ -126,8 +127,8 @@ start (Exec *x, guint32 id)
     if (!waits_hold (x, id, op))
       return;
     SimTime d = duration_of (x, rank, op);
-    guint32 g = op->group == OP_NO_GROUP ? GROUP_NONE
-                                         : set->groups[(gsize)rank * set->n_slots + op->group];
+    guint32 g =
+        op->group == OP_NO_GROUP ? GROUP_NONE : set->groups[(gsize)rank * set->n_slots + op->group];
     if (g != GROUP_NONE) {
       start_group (x, id, g, d);
       return;
@@ -155,7 +156,7 @@ on_done (SimEngine *eng, gpointer self, guint64 arg)
   if (arg & GROUP_EV) {
     GroupState *grp = &x->groups[(guint32)arg];
     guint32 id = grp->first;
-    *grp = (GroupState){ .first = NONE };
+    *grp = (GroupState){.first = NONE};
     while (id != NONE) {
       guint32 next = x->streams[id].next;
       complete (x, id);
@@ -201,7 +202,8 @@ check_done (const Exec *x, GError **error)
     g_autofree char *name = op_tag_name (set->ops[s->first + s->pc].tag);
     g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_DEADLOCK,
                  "deadlock: rank %u, stream %s waits for ever at operation %u of %u (%s)",
-                 id / set->n_streams, set->stream_names[id % set->n_streams], s->pc + 1, s->n, name);
+                 id / set->n_streams, set->stream_names[id % set->n_streams], s->pc + 1, s->n,
+                 name);
     return FALSE;
   }
   return TRUE;
@@ -215,11 +217,15 @@ exec_run_events (const ProgramSet *set, SimEngine *engine, const ExecOptions *op
   gboolean record = opt != NULL && opt->record;
   memset (res, 0, sizeof *res);
   res->rank_end = g_new0 (SimTime, set->n_ranks);
-  Exec x = { .set = set, .eng = engine, .opt = opt, .res = res,
-             .streams = g_new (StreamState, n), .groups = g_new (GroupState, MAX (set->n_groups, 1)) };
+  Exec x = {.set = set,
+            .eng = engine,
+            .opt = opt,
+            .res = res,
+            .streams = g_new (StreamState, n),
+            .groups = g_new (GroupState, MAX (set->n_groups, 1))};
   x.kind = sim_engine_kind (engine, "op-done", on_done);
   for (guint g = 0; g < set->n_groups; g++)
-    x.groups[g] = (GroupState){ .first = NONE };
+    x.groups[g] = (GroupState){.first = NONE};
   if (record)
     res->rank_base = g_new (gsize, set->n_ranks);
   gsize total = init_streams (&x, record);

@@ -1,6 +1,7 @@
-/* The max-plus pass of exec.h. A stream runs on until it meets a wait that is not yet computed; then it
- * is linked to the stream it waits for, which wakes it when it stops in its turn. The order in which
- * streams are visited does not matter for the result: every end time is the same expression. */
+/* The max-plus pass of exec.h. A stream runs on until it meets a wait that is not yet computed;
+ * then it is linked to the stream it waits for, which wakes it when it stops in its turn. The order
+ * in which streams are visited does not matter for the result: every end time is the same
+ * expression. */
 #include "exec.h"
 
 #include <string.h>
@@ -8,13 +9,13 @@
 #define NONE G_MAXUINT32
 
 typedef struct {
-  SimTime last;     /* end of the newest operation */
-  SimTime *ends;    /* of this stream */
+  SimTime last;  /* end of the newest operation */
+  SimTime *ends; /* of this stream */
   const Op *ops;
   guint32 pc, n;
-  guint32 waiters;  /* first stream blocked on this one */
-  guint32 next;     /* next in the list this stream is blocked in */
-  guint32 need;     /* operations the blocking stream must have done */
+  guint32 waiters; /* first stream blocked on this one */
+  guint32 next;    /* next in the list this stream is blocked in */
+  guint32 need;    /* operations the blocking stream must have done */
 } FastStream;
 
 typedef struct {
@@ -64,7 +65,7 @@ arrive (Fast *f, guint32 id, guint32 g, SimTime t, SimTime duration)
       f->stack[f->n_stack++] = m;
     m = next;
   }
-  *grp = (FastGroup){ .first = NONE };
+  *grp = (FastGroup){.first = NONE};
   return TRUE;
 }
 
@@ -118,8 +119,8 @@ run_stream (Fast *f, guint32 id)
     if (!waits_hold (f, id, op, &t))
       break;
     SimTime duration = set->costs[op->cost].duration;
-    guint32 g = op->group == OP_NO_GROUP ? GROUP_NONE
-                                         : set->groups[(gsize)rank * set->n_slots + op->group];
+    guint32 g =
+        op->group == OP_NO_GROUP ? GROUP_NONE : set->groups[(gsize)rank * set->n_slots + op->group];
     if (g != GROUP_NONE) {
       if (!arrive (f, id, g, t, duration))
         break;
@@ -144,7 +145,8 @@ report_deadlock (const Fast *f, GError **error)
     g_autofree char *name = op_tag_name (s->ops[s->pc].tag);
     g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_DEADLOCK,
                  "deadlock: rank %u, stream %s waits for ever at operation %u of %u (%s)",
-                 id / set->n_streams, set->stream_names[id % set->n_streams], s->pc + 1, s->n, name);
+                 id / set->n_streams, set->stream_names[id % set->n_streams], s->pc + 1, s->n,
+                 name);
     return FALSE;
   }
   g_assert_not_reached ();
@@ -186,18 +188,21 @@ exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error)
     total += set->first_op[(p + 1) * set->n_streams] - set->first_op[p * set->n_streams];
   }
   res->ends = g_new (SimTime, MAX (total, 1));
-  Fast f = { .set = set, .streams = g_new (FastStream, n), .stack = g_new (guint32, 2 * n + 1),
-             .groups = g_new (FastGroup, MAX (set->n_groups, 1)) };
+  Fast f = {.set = set,
+            .streams = g_new (FastStream, n),
+            .stack = g_new (guint32, 2 * n + 1),
+            .groups = g_new (FastGroup, MAX (set->n_groups, 1))};
   for (guint g = 0; g < set->n_groups; g++)
-    f.groups[g] = (FastGroup){ .first = NONE };
+    f.groups[g] = (FastGroup){.first = NONE};
   for (guint32 id = 0; id < n; id++) {
     guint r = id / set->n_streams, st = id % set->n_streams, p = set->rank_program[r];
     guint32 first = set->first_op[p * set->n_streams + st];
-    f.streams[id] = (FastStream){
-      .ops = set->ops + first, .n = set->first_op[p * set->n_streams + st + 1] - first,
-      .ends = res->ends + res->rank_base[r] + (first - set->first_op[p * set->n_streams]),
-      .waiters = NONE, .next = NONE
-    };
+    f.streams[id] = (FastStream){.ops = set->ops + first,
+                                 .n = set->first_op[p * set->n_streams + st + 1] - first,
+                                 .ends = res->ends + res->rank_base[r] +
+                                         (first - set->first_op[p * set->n_streams]),
+                                 .waiters = NONE,
+                                 .next = NONE};
   }
   for (guint32 id = n; id-- > 0;)
     f.stack[f.n_stack++] = id;

@@ -1,8 +1,11 @@
 #include "exec.h"
 
-static const char *const tag_names[16] = { "op", "F", "B", "I", "W", "send act", "send grad",
-                                           "grad reduce", "param gather", "optimizer", "grad norm",
-                                           "embed grad", "host", "data", "kernel", "?" };
+static const char *const tag_names[16] = {"op",        "F",           "B",
+                                          "I",         "W",           "send act",
+                                          "send grad", "grad reduce", "param gather",
+                                          "optimizer", "grad norm",   "embed grad",
+                                          "host",      "data",        "kernel",
+                                          "?"};
 
 char *
 op_tag_name (guint32 tag)
@@ -16,7 +19,8 @@ op_tag_name (guint32 tag)
 }
 
 static void
-trace_stream (const ProgramSet *set, const ExecResult *res, SimTrace *trace, guint rank, guint stream)
+trace_stream (const ProgramSet *set, const ExecResult *res, SimTrace *trace, guint rank,
+              guint stream)
 {
   guint p = set->rank_program[rank];
   guint n = program_ops_of (set, p, stream);

@@ -1,6 +1,6 @@
-/* The attention core: scores, softmax, values. Unfused it is batched GEMMs and memory-bound kernels on
- * s*s elements; fused it is one flash-like kernel. With context parallelism the keys and values travel
- * round a ring beside the attention of the block at hand. */
+/* The attention core: scores, softmax, values. Unfused it is batched GEMMs and memory-bound kernels
+ * on s*s elements; fused it is one flash-like kernel. With context parallelism the keys and values
+ * travel round a ring beside the attention of the block at hand. */
 #include "layer_emit.h"
 
 typedef struct {
@@ -112,10 +112,17 @@ static void
 fused (Emit *e, const Core *c, gint64 layer, Pass pass)
 {
   const Spec *s = e->p->s;
-  AttnShape shape = { .batch = c->b, .heads = c->a, .kv_heads = c->akv, .seq_q = c->s,
-                      .seq_kv = c->s, .head_dim_qk = c->hd, .head_dim_v = c->hdv,
-                      .window = layer_window (&s->model, layer), .causal = s->model.causal,
-                      .dtype = e->p->act_bytes > 2.0 ? DT_FP32 : DT_BF16, .pass = pass };
+  AttnShape shape = {.batch = c->b,
+                     .heads = c->a,
+                     .kv_heads = c->akv,
+                     .seq_q = c->s,
+                     .seq_kv = c->s,
+                     .head_dim_qk = c->hd,
+                     .head_dim_v = c->hdv,
+                     .window = layer_window (&s->model, layer),
+                     .causal = s->model.causal,
+                     .dtype = e->p->act_bytes > 2.0 ? DT_FP32 : DT_BF16,
+                     .pass = pass};
   if (s->parallel.cp > 1)
     ring_attention (e, c, &shape, pass);
   else

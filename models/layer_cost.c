@@ -5,7 +5,7 @@
 #include "exec.h"
 #include "layer_emit.h"
 
-static const char *const layer_stream_names[] = { "compute", "comm", NULL };
+static const char *const layer_stream_names[] = {"compute", "comm", NULL};
 
 void
 pricing_init (Pricing *p, const Spec *s)
@@ -37,7 +37,7 @@ record (Emit *e, const char *name, const char *kind, double time_s, double flops
 {
   if (e->rows == NULL)
     return;
-  KernelRow row = { name, kind, time_s, flops, bytes, comm };
+  KernelRow row = {name, kind, time_s, flops, bytes, comm};
   g_array_append_val (e->rows, row);
 }
 
@@ -59,9 +59,13 @@ emit_gemm (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 
   const Spec *s = e->p->s;
   if (m <= 0 || n <= 0 || k <= 0 || batch <= 0)
     return;
-  GemmShape shape = { .m = m, .n = n, .k = k, .batch = batch, .dtype = e->p->gemm_dtype,
-                      .role = role,
-                      .accumulate = role == GEMM_WGRAD && s->software.grad_accum_fusion };
+  GemmShape shape = {.m = m,
+                     .n = n,
+                     .k = k,
+                     .batch = batch,
+                     .dtype = e->p->gemm_dtype,
+                     .role = role,
+                     .accumulate = role == GEMM_WGRAD && s->software.grad_accum_fusion};
   double t = gpu_gemm_s (s->gpu, &shape, s->software.gemm_duty);
   record (e, name, "gemm", t, 2.0 * (double)m * (double)n * (double)k * (double)batch, 0, FALSE);
   put_compute (e, t);
@@ -149,7 +153,7 @@ static void
 run_pass (const Pricing *p, gint64 layer, LayerPass pass, EmitFn fn, GArray *rows, PassCost *out)
 {
   g_autoptr (ProgramBuilder) b = program_builder_new (2, layer_stream_names);
-  Emit e = { .p = p, .b = b, .rows = rows };
+  Emit e = {.p = p, .b = b, .rows = rows};
   program_begin (b);
   fn (&e, layer, pass);
   finish_pass (&e, out);

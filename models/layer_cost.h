@@ -2,14 +2,14 @@
  *
  * A pass (forward, backward, its input-gradient or weight-gradient half, or the recomputation) of a
  * layer is a small program of two streams, compute and communication, made of the kernels that the
- * software profile says a framework launches. It is run by the same executor as the step, so that what
- * a tensor-parallel collective leaves exposed beside a GEMM is simulated. Layers begin and end with both
- * streams empty, hence a chunk's pass is the sum of its layers'.
+ * software profile says a framework launches. It is run by the same executor as the step, so that
+ * what a tensor-parallel collective leaves exposed beside a GEMM is simulated. Layers begin and end
+ * with both streams empty, hence a chunk's pass is the sum of its layers'.
  *
  * Sources of the operation list: Narayanan et al. 2021 (arXiv 2104.04473) for the tensor-parallel
  * transformer layer, Korthikanti et al. 2022 (2205.05198) for sequence parallelism and selective
- * recomputation, Liu et al. 2023 (2310.01889) for ring attention; bytes per element of each memory-bound
- * kernel are what its operands need (2-byte activations, 1-byte masks).
+ * recomputation, Liu et al. 2023 (2310.01889) for ring attention; bytes per element of each
+ * memory-bound kernel are what its operands need (2-byte activations, 1-byte masks).
  */
 #ifndef CLUSTERSIM_LAYER_COST_H
 #define CLUSTERSIM_LAYER_COST_H
@@ -28,7 +28,7 @@ typedef enum {
 typedef struct {
   SimTime part[PART_COUNT]; /* GPU time of the compute stream: compute, exposed collectives */
   SimTime total;
-  SimTime host;             /* time the host needs to issue it */
+  SimTime host; /* time the host needs to issue it */
   guint kernels;
 } PassCost;
 
@@ -48,19 +48,21 @@ void rank_groups (const Spec *s, RankGroups *out);
 typedef struct {
   const Spec *s;
   RankGroups groups;
-  gint64 tokens;      /* of a micro-batch on one rank (divided by cp) */
-  gint64 tokens_sp;   /* of the regions that sequence parallelism divides */
+  gint64 tokens;    /* of a micro-batch on one rank (divided by cp) */
+  gint64 tokens_sp; /* of the regions that sequence parallelism divides */
   gint64 vocab_padded;
-  double act_bytes;   /* bytes of an activation element */
+  double act_bytes; /* bytes of an activation element */
   DType gemm_dtype;
 } Pricing;
 
 void pricing_init (Pricing *p, const Spec *s);
 
-/* Time of a layer's pass. moe: mixture-of-experts layer (only the dense kind is priced by this file). */
+/* Time of a layer's pass. moe: mixture-of-experts layer (only the dense kind is priced by this
+ * file). */
 void layer_pass_cost (const Pricing *p, gint64 layer, LayerPass pass, PassCost *out);
 void embedding_pass_cost (const Pricing *p, LayerPass pass, PassCost *out);
-void head_pass_cost (const Pricing *p, LayerPass pass, PassCost *out); /* final norm, logits, loss */
+void head_pass_cost (const Pricing *p, LayerPass pass,
+                     PassCost *out); /* final norm, logits, loss */
 
 void pass_cost_add (PassCost *sum, const PassCost *more);
 

@@ -1,5 +1,6 @@
-/* The kernels of a dense transformer layer, forward and backward, in the order a framework issues them.
- * Bytes per element: activations act_bytes (2 in 16-bit training), dropout masks 1, fp32 4. */
+/* The kernels of a dense transformer layer, forward and backward, in the order a framework issues
+ * them. Bytes per element: activations act_bytes (2 in 16-bit training), dropout masks 1, fp32 4.
+ */
 #include "layer_emit.h"
 
 typedef struct {
@@ -37,8 +38,9 @@ is_sp (const Emit *e)
   return e->p->s->parallel.sequence_parallel && e->p->s->parallel.tp > 1;
 }
 
-/* A collective cut into tp pieces beside the kernel that follows: the first piece is exposed, the rest
- * runs beside it (Wang et al. 2023, decomposed collectives). Returns the count to join afterwards. */
+/* A collective cut into tp pieces beside the kernel that follows: the first piece is exposed, the
+ * rest runs beside it (Wang et al. 2023, decomposed collectives). Returns the count to join
+ * afterwards. */
 static guint32
 pipelined_comm (Emit *e, const char *name, CollOp op)
 {
@@ -96,11 +98,13 @@ static double
 tp_time (const Emit *e, CollOp op)
 {
   const Spec *s = e->p->s;
-  return s->parallel.tp > 1 ? coll_time_s (s->fabric, op, &e->p->groups.tp, tp_bytes (e->p), NULL) : 0;
+  return s->parallel.tp > 1 ? coll_time_s (s->fabric, op, &e->p->groups.tp, tp_bytes (e->p), NULL)
+                            : 0;
 }
 
-/* Column-parallel backward: input gradients are reduced over tp; beside the weight-gradient GEMM where
- * the framework does that. With sequence parallelism the input is gathered again, beside dgrad. */
+/* Column-parallel backward: input gradients are reduced over tp; beside the weight-gradient GEMM
+ * where the framework does that. With sequence parallelism the input is gathered again, beside
+ * dgrad. */
 static void
 column_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint64 n, gint64 k)
 {
@@ -374,7 +378,8 @@ loss (Emit *e, const Dims *d, gboolean forward)
   double logits = (double)d->T * (double)e->p->vocab_padded / (double)s->parallel.tp;
   emit_memory (e, forward ? "loss" : "loss backward", MEMK_XENT,
                logits * s->software.xent_passes * (forward ? 0.7 : 0.3));
-  if (forward && s->parallel.tp > 1) { /* maximum, sum and target logit over the vocabulary shards */
+  if (forward &&
+      s->parallel.tp > 1) { /* maximum, sum and target logit over the vocabulary shards */
     double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &e->p->groups.tp, 4.0 * (double)d->T, NULL);
     for (int i = 0; i < 3; i++)
       emit_comm_s (e, "tp loss", PART_TP_COMM, t, 4.0 * (double)d->T, FALSE);

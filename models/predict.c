@@ -13,8 +13,8 @@ PredictCache *
 predict_cache_new (void)
 {
   PredictCache *c = g_new0 (PredictCache, 1);
-  c->tables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
-                                     (GDestroyNotify)sched_table_free);
+  c->tables =
+      g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)sched_table_free);
   return c;
 }
 
@@ -44,7 +44,8 @@ table_for (const Spec *s, PredictCache *cache, GError **error)
   SchedTable *t = g_hash_table_lookup (cache->tables, key);
   if (t != NULL)
     return t;
-  t = sched_generate (p->schedule, (guint)p->pp, (guint)p->vpp, (guint)spec_microbatches (s), error);
+  t = sched_generate (p->schedule, (guint)p->pp, (guint)p->vpp, (guint)spec_microbatches (s),
+                      error);
   if (t == NULL)
     return NULL;
   if (!sched_verify (t, error)) {
@@ -92,11 +93,11 @@ rates (const Spec *s, Prediction *out)
   out->usd_per_1e9_tokens = s->cluster.price_usd_per_gpu_hour > 0
                                 ? out->gpu_hours_per_1e9_tokens * s->cluster.price_usd_per_gpu_hour
                                 : -1.0;
-  out->kwh_per_1e9_tokens =
-      s->cluster.node_power_w > 0
-          ? out->gpu_hours_per_1e9_tokens / (double)s->cluster.gpus_per_node *
-                s->cluster.node_power_w * 1e-3 * (s->cluster.pue > 0 ? s->cluster.pue : 1.0)
-          : -1.0;
+  out->kwh_per_1e9_tokens = s->cluster.node_power_w > 0
+                                ? out->gpu_hours_per_1e9_tokens / (double)s->cluster.gpus_per_node *
+                                      s->cluster.node_power_w * 1e-3 *
+                                      (s->cluster.pue > 0 ? s->cluster.pue : 1.0)
+                                : -1.0;
 }
 
 static gboolean
@@ -106,11 +107,14 @@ run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, P
   ExecResult res;
   gboolean ok;
   if (s->run.exact_events) {
-    SimOptions so = { .ticks_per_s = SIM_TICKS_PS, .seed = s->run.seed, .run = 0,
-                      .max_events = s->run.max_events, .horizon = SIM_TIME_MAX,
-                      .shuffle_ties = s->run.shuffle_ties };
+    SimOptions so = {.ticks_per_s = SIM_TICKS_PS,
+                     .seed = s->run.seed,
+                     .run = 0,
+                     .max_events = s->run.max_events,
+                     .horizon = SIM_TIME_MAX,
+                     .shuffle_ties = s->run.shuffle_ties};
     g_autoptr (SimEngine) engine = sim_engine_new (&so);
-    ExecOptions eo = { .record = TRUE };
+    ExecOptions eo = {.record = TRUE};
     ok = exec_run_events (set, engine, &eo, &res, error);
   } else {
     ok = exec_run_fast (set, &res, error);
@@ -139,7 +143,7 @@ predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Predicti
          GError **error)
 {
   g_autoptr (PredictCache) own = cache == NULL ? predict_cache_new () : NULL;
-  StageLayers sl = { 0 };
+  StageLayers sl = {0};
   memset (out, 0, sizeof *out);
   const SchedTable *t = opt != NULL && opt->table != NULL
                             ? opt->table
@@ -148,8 +152,7 @@ predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Predicti
     return FALSE;
   gboolean ok = memory_estimate (s, t, sl.n_layers, &out->memory, error);
   if (ok) {
-    g_autoptr (ProgramSet) set =
-        compile_step (s, t, &sl, opt != NULL ? opt->times : NULL, error);
+    g_autoptr (ProgramSet) set = compile_step (s, t, &sl, opt != NULL ? opt->times : NULL, error);
     ok = set != NULL && run_programs (s, set, opt, out, error);
   }
   if (ok) {

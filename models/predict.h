@@ -3,9 +3,9 @@
  * spec → stage layers, schedule table (verified), memory → programs → executor → breakdown, rates.
  * The fast pass of exec.h is used unless spec.run.exact_events asks for the event engine.
  * Formulas: MFU = model FLOPs per second and GPU / dense peak of the precision; HFU counts the
- * recomputed operations too; model FLOPs = 3 x forward (backward is twice the forward), in the causal
- * or full convention of train.causal_flops.
- * Ownership: prediction_clear frees what prediction holds. Errors are those of the parts.
+ * recomputed operations too; model FLOPs = 3 x forward (backward is twice the forward), in the
+ * causal or full convention of train.causal_flops. Ownership: prediction_clear frees what
+ * prediction holds. Errors are those of the parts.
  */
 #ifndef CLUSTERSIM_PREDICT_H
 #define CLUSTERSIM_PREDICT_H
@@ -19,11 +19,11 @@ typedef struct {
   double tokens_per_s, tokens_per_s_per_gpu;
   double model_tflops_per_gpu, hardware_tflops_per_gpu, mfu, hfu, peak_tflops;
   double part_s[PART_COUNT];
-  double bubble_share;         /* of the step */
+  double bubble_share; /* of the step */
   gint64 parameters, active_parameters;
-  double flops_per_token;      /* forward + backward, in the convention */
+  double flops_per_token; /* forward + backward, in the convention */
   MemReport memory;
-  gint64 *stage_layers;        /* pp * vpp */
+  gint64 *stage_layers; /* pp * vpp */
   guint n_stages;
   guint64 operations, fingerprint;
   double gpu_hours_per_1e9_tokens, usd_per_1e9_tokens, kwh_per_1e9_tokens; /* negative: not known */
@@ -31,7 +31,8 @@ typedef struct {
 
 void prediction_clear (Prediction *p);
 
-/* Verified schedule tables of earlier predictions, by name and shape; sweeps and plans share one. */
+/* Verified schedule tables of earlier predictions, by name and shape; sweeps and plans share one.
+ */
 typedef struct PredictCache PredictCache;
 PredictCache *predict_cache_new (void);
 void predict_cache_free (PredictCache *c);
@@ -48,7 +49,8 @@ typedef struct {
 gboolean predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Prediction *out,
                   GError **error);
 
-/* Floating-point operations of one step and GPU: model (3 x forward) and hardware (with recomputation). */
+/* Floating-point operations of one step and GPU: model (3 x forward) and hardware (with
+ * recomputation). */
 void predict_flops (const Spec *s, gboolean causal, double *model, double *hardware);
 
 #endif

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK (clustersim-program-error-quark, program_error)
+G_DEFINE_QUARK (clustersim - program - error - quark, program_error)
 
 /* While building, each stream of the current program grows in its own array; finishing a program
- * appends them to the set in stream order. Waits of one operation must lie together, so they are kept
- * in the order of their operations per stream and copied along. */
+ * appends them to the set in stream order. Waits of one operation must lie together, so they are
+ * kept in the order of their operations per stream and copied along. */
 typedef struct {
   Op *ops;
   guint n_ops, cap_ops;
@@ -100,7 +100,7 @@ program_cost_parts (ProgramBuilder *b, const SimTime part[PART_COUNT])
 guint32
 program_cost (ProgramBuilder *b, Part part, SimTime duration)
 {
-  SimTime parts[PART_COUNT] = { 0 };
+  SimTime parts[PART_COUNT] = {0};
   parts[part] = duration;
   return program_cost_parts (b, parts);
 }
@@ -112,8 +112,8 @@ close_program (ProgramBuilder *b)
     return;
   for (guint s = 0; s < b->n_streams; s++) {
     StreamBuf *c = &b->cur[s];
-    b->first_op = grow (b->first_op, b->n_programs * b->n_streams + s, 2, &b->cap_first,
-                        sizeof (guint32));
+    b->first_op =
+        grow (b->first_op, b->n_programs * b->n_streams + s, 2, &b->cap_first, sizeof (guint32));
     b->first_op[b->n_programs * b->n_streams + s] = b->n_ops;
     b->ops = grow (b->ops, b->n_ops, c->n_ops, &b->cap_ops, sizeof (Op));
     b->waits = grow (b->waits, b->n_waits, c->n_waits, &b->cap_waits, sizeof (Wait));
@@ -145,8 +145,8 @@ program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 
   g_assert (b->open && stream < b->n_streams && cost < b->n_costs);
   StreamBuf *c = &b->cur[stream];
   c->ops = grow (c->ops, c->n_ops, 1, &c->cap_ops, sizeof (Op));
-  c->ops[c->n_ops++] = (Op){ .kind = (guint8)kind, .group = OP_NO_GROUP, .wait0 = c->n_waits,
-                             .cost = cost, .tag = tag };
+  c->ops[c->n_ops++] = (Op){
+      .kind = (guint8)kind, .group = OP_NO_GROUP, .wait0 = c->n_waits, .cost = cost, .tag = tag};
   return c->n_ops;
 }
 
@@ -158,7 +158,7 @@ program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, gui
   StreamBuf *c = &b->cur[stream];
   g_assert (c->n_ops > 0);
   c->waits = grow (c->waits, c->n_waits, 1, &c->cap_waits, sizeof (Wait));
-  c->waits[c->n_waits++] = (Wait){ (gint16)peer, (guint16)wait_stream, count };
+  c->waits[c->n_waits++] = (Wait){(gint16)peer, (guint16)wait_stream, count};
   c->ops[c->n_ops - 1].n_waits++;
 }
 
@@ -220,15 +220,16 @@ verify_costs (const ProgramSet *set, GError **error)
     SimTime sum = 0;
     for (guint p = 0; p < PART_COUNT; p++) {
       if (set->costs[i].part[p] < 0) {
-        g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "cost %u has a negative share", i);
+        g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "cost %u has a negative share",
+                     i);
         return FALSE;
       }
       sum += set->costs[i].part[p];
     }
     if (sum != set->costs[i].duration) {
       g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
-                   "cost %u: shares add up to %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " ticks", i,
-                   sum, set->costs[i].duration);
+                   "cost %u: shares add up to %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " ticks",
+                   i, sum, set->costs[i].duration);
       return FALSE;
     }
   }
@@ -249,9 +250,8 @@ verify_rank (const ProgramSet *set, guint r, guint32 *members, GError **error)
     }
     for (guint w = 0; w < op->n_waits; w++) {
       const Wait *wait = &set->waits[op->wait0 + w];
-      guint peer = wait->peer == PEER_SELF
-                       ? r
-                       : set->peers[(gsize)r * set->n_peers + (gsize)wait->peer];
+      guint peer =
+          wait->peer == PEER_SELF ? r : set->peers[(gsize)r * set->n_peers + (gsize)wait->peer];
       if (wait->stream >= set->n_streams || peer >= set->n_ranks ||
           wait->count > program_ops_of (set, set->rank_program[peer], wait->stream)) {
         g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
@@ -289,8 +289,8 @@ program_verify (const ProgramSet *set, GError **error)
       return FALSE;
   for (guint g = 0; g < set->n_groups; g++)
     if (members[g] != set->group_size[g]) {
-      g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "group %u has %u members, not %u", g,
-                   members[g], set->group_size[g]);
+      g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "group %u has %u members, not %u",
+                   g, members[g], set->group_size[g]);
       return FALSE;
     }
   return TRUE;

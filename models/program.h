@@ -1,10 +1,10 @@
 /* program: a training step as data.
  *
- * A program is what one class of GPU runs: a few in-order streams of operations, each with waits of the
- * form "stream S of peer P has completed at least K operations", which is what CUDA streams and events
- * are. Programs are immutable once built and shared by all ranks of a class; a rank owns only its
- * positions in them. Peers are relative (a small table per rank), so one program serves every rank of
- * a pipeline stage.
+ * A program is what one class of GPU runs: a few in-order streams of operations, each with waits of
+ * the form "stream S of peer P has completed at least K operations", which is what CUDA streams and
+ * events are. Programs are immutable once built and shared by all ranks of a class; a rank owns
+ * only its positions in them. Peers are relative (a small table per rank), so one program serves
+ * every rank of a pipeline stage.
  *
  * Durations are ticks of 1 ps. An operation's cost says how its time divides over the parts of the
  * breakdown; the shares add up to the duration (program_verify checks it).
@@ -24,23 +24,23 @@ typedef enum { PROGRAM_ERROR_INVALID, PROGRAM_ERROR_DEADLOCK, PROGRAM_ERROR_OVER
 typedef enum { OP_COMPUTE, OP_SEND, OP_COLL, OP_HOST, OP_MARK } OpKind;
 
 #define OP_NO_GROUP 255
-#define PEER_SELF (-1)
-#define GROUP_NONE G_MAXUINT32
+#define PEER_SELF   (-1)
+#define GROUP_NONE  G_MAXUINT32
 
 typedef struct {
   guint8 kind;
-  guint8 group;   /* slot in the rank's group table for a rendezvous, or OP_NO_GROUP */
+  guint8 group; /* slot in the rank's group table for a rendezvous, or OP_NO_GROUP */
   guint16 n_waits;
-  guint32 wait0;  /* index into waits */
-  guint32 cost;   /* index into costs */
-  guint32 tag;    /* OP_TAG: what, stage, micro-batch: names in traces */
-} Op;             /* 16 bytes */
+  guint32 wait0; /* index into waits */
+  guint32 cost;  /* index into costs */
+  guint32 tag;   /* OP_TAG: what, stage, micro-batch: names in traces */
+} Op;            /* 16 bytes */
 
 typedef struct {
-  gint16 peer;    /* index in the rank's peer table, or PEER_SELF */
+  gint16 peer; /* index in the rank's peer table, or PEER_SELF */
   guint16 stream;
-  guint32 count;  /* that many operations of the stream are done */
-} Wait;           /* 8 bytes */
+  guint32 count; /* that many operations of the stream are done */
+} Wait;          /* 8 bytes */
 
 typedef struct {
   SimTime duration;
@@ -48,27 +48,40 @@ typedef struct {
 } OpCost;
 
 typedef enum {
-  TAG_NONE, TAG_FORWARD, TAG_BACKWARD, TAG_INPUT_GRAD, TAG_WEIGHT_GRAD, TAG_SEND_ACT, TAG_SEND_GRAD,
-  TAG_GRAD_REDUCE, TAG_PARAM_GATHER, TAG_OPTIMIZER, TAG_GRAD_NORM, TAG_EMBED_GRAD, TAG_HOST, TAG_DATA,
+  TAG_NONE,
+  TAG_FORWARD,
+  TAG_BACKWARD,
+  TAG_INPUT_GRAD,
+  TAG_WEIGHT_GRAD,
+  TAG_SEND_ACT,
+  TAG_SEND_GRAD,
+  TAG_GRAD_REDUCE,
+  TAG_PARAM_GATHER,
+  TAG_OPTIMIZER,
+  TAG_GRAD_NORM,
+  TAG_EMBED_GRAD,
+  TAG_HOST,
+  TAG_DATA,
   TAG_KERNEL
 } OpTag;
-#define OP_TAG(what, stage, mb) ((guint32)(what) << 28 | ((guint32)(stage) & 0xfff) << 16 | ((guint32)(mb) & 0xffff))
-#define OP_TAG_WHAT(tag) ((tag) >> 28)
+#define OP_TAG(what, stage, mb)                                                                    \
+  ((guint32)(what) << 28 | ((guint32)(stage)&0xfff) << 16 | ((guint32)(mb)&0xffff))
+#define OP_TAG_WHAT(tag)  ((tag) >> 28)
 #define OP_TAG_STAGE(tag) (((tag) >> 16) & 0xfff)
-#define OP_TAG_MB(tag) ((tag) & 0xffff)
+#define OP_TAG_MB(tag)    ((tag)&0xffff)
 
 typedef struct {
   guint n_programs, n_streams, n_ranks, n_peers, n_slots, n_groups;
-  guint32 *first_op;     /* n_programs * n_streams + 1 */
+  guint32 *first_op; /* n_programs * n_streams + 1 */
   Op *ops;
   Wait *waits;
   OpCost *costs;
   guint n_ops, n_waits, n_costs;
-  guint32 *rank_program; /* n_ranks */
-  guint32 *peers;        /* n_ranks * n_peers absolute ranks */
-  guint32 *groups;       /* n_ranks * n_slots group ids or GROUP_NONE */
-  guint32 *group_size;   /* n_groups */
-  guint32 *rank_weight;  /* n_ranks: how many real GPUs this one stands for */
+  guint32 *rank_program;           /* n_ranks */
+  guint32 *peers;                  /* n_ranks * n_peers absolute ranks */
+  guint32 *groups;                 /* n_ranks * n_slots group ids or GROUP_NONE */
+  guint32 *group_size;             /* n_groups */
+  guint32 *rank_weight;            /* n_ranks: how many real GPUs this one stands for */
   const char *const *stream_names; /* static, n_streams */
 } ProgramSet;
 
@@ -82,8 +95,8 @@ program_ops_of (const ProgramSet *set, guint program, guint stream)
   return set->first_op[i + 1] - set->first_op[i];
 }
 
-/* Builder: operations may be added to the streams of one program in any order; programs are made one
- * after the other. */
+/* Builder: operations may be added to the streams of one program in any order; programs are made
+ * one after the other. */
 typedef struct ProgramBuilder ProgramBuilder;
 ProgramBuilder *program_builder_new (guint n_streams, const char *const *stream_names);
 void program_builder_free (ProgramBuilder *b);
@@ -94,15 +107,18 @@ guint32 program_cost (ProgramBuilder *b, Part part, SimTime duration);
 guint32 program_cost_parts (ProgramBuilder *b, const SimTime part[PART_COUNT]);
 
 void program_begin (ProgramBuilder *b); /* next program */
-/* Appends to a stream; returns the number of operations in it afterwards (the count to wait for). */
+/* Appends to a stream; returns the number of operations in it afterwards (the count to wait for).
+ */
 guint32 program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 tag);
 /* Adds a wait to the operation appended last to stream; count 0 is dropped. */
 void program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, guint32 count);
-void program_group (ProgramBuilder *b, guint stream, guint slot); /* makes the last op a rendezvous */
-guint32 program_count (const ProgramBuilder *b, guint stream);    /* ops so far in the current program */
+void program_group (ProgramBuilder *b, guint stream,
+                    guint slot); /* makes the last op a rendezvous */
+guint32 program_count (const ProgramBuilder *b,
+                       guint stream); /* ops so far in the current program */
 
-/* Ends building. ranks: one per program, in order, weight 1, until changed by the caller through the
- * returned set's arrays: peers (n_peers each) and groups are zeroed / GROUP_NONE. */
+/* Ends building. ranks: one per program, in order, weight 1, until changed by the caller through
+ * the returned set's arrays: peers (n_peers each) and groups are zeroed / GROUP_NONE. */
 ProgramSet *program_builder_finish (ProgramBuilder *b, guint n_ranks, guint n_peers, guint n_slots,
                                     guint n_groups);
 

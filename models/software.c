@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-const char *const tp_overlap_names[] = { "none", "dgrad", "pipelined", NULL };
-const char *const optimizer_names[] = { "adam", "sgd", "adam8bit", "lamb", NULL };
+const char *const tp_overlap_names[] = {"none", "dgrad", "pipelined", NULL};
+const char *const optimizer_names[] = {"adam", "sgd", "adam8bit", "lamb", NULL};
 
 void
 software_init (SoftwareProfile *s)

@@ -1,8 +1,8 @@
 /* software: what a training framework of a year does with the hardware.
  *
- * Profiles: scenarios/software/<name>.json. A profile says which kernels are fused, which collectives
- * overlap with what, what the host costs, how the vocabulary is padded and what the optimizer keeps.
- * Numbers carry their source; switches carry a comment ("why").
+ * Profiles: scenarios/software/<name>.json. A profile says which kernels are fused, which
+ * collectives overlap with what, what the host costs, how the vocabulary is padded and what the
+ * optimizer keeps. Numbers carry their source; switches carry a comment ("why").
  */
 #ifndef CLUSTERSIM_SOFTWARE_H
 #define CLUSTERSIM_SOFTWARE_H
@@ -11,9 +11,9 @@
 #include "gpu.h"
 
 typedef enum { TPOV_NONE, TPOV_DGRAD, TPOV_PIPELINED } TpOverlap;
-/* none: every TP collective is exposed; dgrad: backward's input-gradient all-reduce (and the gather of
- * sequence parallelism) runs beside the weight-gradient GEMM; pipelined: collectives are cut in tp
- * pieces that run beside their GEMM, forward and backward. */
+/* none: every TP collective is exposed; dgrad: backward's input-gradient all-reduce (and the gather
+ * of sequence parallelism) runs beside the weight-gradient GEMM; pipelined: collectives are cut in
+ * tp pieces that run beside their GEMM, forward and backward. */
 extern const char *const tp_overlap_names[];
 
 typedef enum { OPT_ADAM, OPT_SGD, OPT_ADAM8BIT, OPT_LAMB } OptimizerKind;
@@ -22,35 +22,37 @@ extern const char *const optimizer_names[];
 typedef struct {
   char *name;
   AttnKernel attention;
-  gboolean fused_softmax;        /* scale+mask+softmax in one kernel (unfused attention only) */
+  gboolean fused_softmax; /* scale+mask+softmax in one kernel (unfused attention only) */
   gboolean fused_bias_gelu, fused_bias_dropout_add, fused_swiglu, fused_rope, fused_norm;
-  gboolean dropout;              /* masks are made and kept (hidden and attention) */
-  gboolean grad_accum_fusion;    /* wgrad GEMM adds into the fp32 main gradient */
+  gboolean dropout;               /* masks are made and kept (hidden and attention) */
+  gboolean grad_accum_fusion;     /* wgrad GEMM adds into the fp32 main gradient */
   double grad_bytes, param_bytes; /* per parameter kept on the GPU during the step */
-  double optimizer_state_bytes;  /* master + moments, per parameter */
+  double optimizer_state_bytes;   /* master + moments, per parameter */
   double optimizer_traffic_bytes; /* read + written per parameter by the update */
   OptimizerKind optimizer;
-  gint64 vocab_pad;              /* padded to a multiple of vocab_pad * tp */
-  double xent_passes;            /* times the logits are read or written by loss forward + backward */
-  double logits_bytes;           /* bytes per logit held for backward (fp16 copy, fp32 …) */
-  gboolean recompute_early_stop; /* full recomputation ends with the last tensor that backward needs:
-                                  * torch.utils.checkpoint without reentry since PyTorch 2.1 */
-  gboolean head_recompute;       /* loss and head are inside the recomputed region */
+  gint64 vocab_pad;    /* padded to a multiple of vocab_pad * tp */
+  double xent_passes;  /* times the logits are read or written by loss forward + backward */
+  double logits_bytes; /* bytes per logit held for backward (fp16 copy, fp32 …) */
+  gboolean
+      recompute_early_stop; /* full recomputation ends with the last tensor that backward needs:
+                             * torch.utils.checkpoint without reentry since PyTorch 2.1 */
+  gboolean head_recompute;  /* loss and head are inside the recomputed region */
   TpOverlap tp_overlap;
-  double tp_overlap_slowdown;    /* factor on GEMM time while a collective runs beside it, >= 1 */
-  gboolean dp_overlap_grad;      /* gradient reduction runs beside backward, bucket by bucket */
-  gboolean dp_overlap_param;     /* gathering of updated parameters runs beside the next forward */
-  double dp_overlap_slowdown;    /* factor on compute time while a dp collective runs beside it */
-  double dp_bucket_bytes;        /* 0: one bucket */
-  double dp_reduce_bytes;        /* bytes per gradient element on the wire (2 or 4) */
-  double dp_gather_bytes;        /* bytes per parameter element gathered (zero1 …) */
-  gboolean dp_reduce_every;      /* gradients are reduced in every micro-batch's backward, not the last's
-                                  * alone (sharded gradients: DeepSpeed ZeRO 2 and 3, FSDP) */
-  double fsdp_prefetch;          /* sharded parameters: units gathered ahead of the one at work */
-  double fsdp_unit_layers;       /* layers of a unit that is gathered and reduced at once */
-  gboolean fsdp_root_held;       /* embedding and head stay gathered from forward to backward */
-  gboolean fsdp_barrier;         /* a micro-batch ends with its reductions (PyTorch FSDP) */
-  gboolean fsdp_replicas_last;   /* shards are all-reduced over replicas after the backward, at once */
+  double tp_overlap_slowdown; /* factor on GEMM time while a collective runs beside it, >= 1 */
+  gboolean dp_overlap_grad;   /* gradient reduction runs beside backward, bucket by bucket */
+  gboolean dp_overlap_param;  /* gathering of updated parameters runs beside the next forward */
+  double dp_overlap_slowdown; /* factor on compute time while a dp collective runs beside it */
+  double dp_bucket_bytes;     /* 0: one bucket */
+  double dp_reduce_bytes;     /* bytes per gradient element on the wire (2 or 4) */
+  double dp_gather_bytes;     /* bytes per parameter element gathered (zero1 …) */
+  gboolean dp_reduce_every; /* gradients are reduced in every micro-batch's backward, not the last's
+                             * alone (sharded gradients: DeepSpeed ZeRO 2 and 3, FSDP) */
+  double fsdp_prefetch;     /* sharded parameters: units gathered ahead of the one at work */
+  double fsdp_unit_layers;  /* layers of a unit that is gathered and reduced at once */
+  gboolean fsdp_root_held;  /* embedding and head stay gathered from forward to backward */
+  gboolean fsdp_barrier;    /* a micro-batch ends with its reductions (PyTorch FSDP) */
+  gboolean
+      fsdp_replicas_last; /* shards are all-reduced over replicas after the backward, at once */
   double fsdp_gather_copy_bytes; /* read and written by kernels around a gather, per parameter */
   double fsdp_reduce_copy_bytes; /* … around a reduction (casts, scaling, packing) */
   double fsdp_host_unit_us;      /* further host time per unit and pass (hooks) */
@@ -58,19 +60,20 @@ typedef struct {
                                   * reach: many small messages, broadcasts; 1: one flat message */
   gboolean pp_overlap;           /* sends do not block the compute stream */
   gboolean p2p_sync;             /* the host waits for each p2p batch (torch.cuda.synchronize) */
-  gboolean pp_scatter_gather;    /* sequence is split over tp for the transfer, then gathered (Megatron) */
-  double pp_elem_bytes;          /* bytes per activation element sent between stages */
-  double host_kernel_us;         /* host time to issue one kernel */
+  gboolean
+      pp_scatter_gather; /* sequence is split over tp for the transfer, then gathered (Megatron) */
+  double pp_elem_bytes;  /* bytes per activation element sent between stages */
+  double host_kernel_us; /* host time to issue one kernel */
   double host_layer_fwd_us, host_layer_bwd_us; /* further host time per layer and micro-batch */
-  double host_comm_us;           /* further host time per collective call */
+  double host_comm_us;                         /* further host time per collective call */
   double host_microbatch_us, host_step_us, host_chunk_us;
-  double host_optimizer_us;      /* per step, fixed part of the optimizer on the host */
-  gboolean cuda_graph;           /* host time per kernel vanishes */
-  double data_step_us;           /* data loader stall per step */
-  double framework_bytes;        /* CUDA context, NCCL, workspaces */
-  double fragmentation;          /* share of the activations lost to the allocator */
-  double gemm_duty;              /* share of time in GEMMs that sets the clocks, 0..1 */
-  double compute_scale;          /* jitter and clock loss seen in long runs, factor >= 1 on GPU kernels */
+  double host_optimizer_us; /* per step, fixed part of the optimizer on the host */
+  gboolean cuda_graph;      /* host time per kernel vanishes */
+  double data_step_us;      /* data loader stall per step */
+  double framework_bytes;   /* CUDA context, NCCL, workspaces */
+  double fragmentation;     /* share of the activations lost to the allocator */
+  double gemm_duty;         /* share of time in GEMMs that sets the clocks, 0..1 */
+  double compute_scale; /* jitter and clock loss seen in long runs, factor >= 1 on GPU kernels */
 } SoftwareProfile;
 
 void software_init (SoftwareProfile *s);

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK (clustersim-spec-error-quark, spec_error)
+G_DEFINE_QUARK (clustersim - spec - error - quark, spec_error)
 
-const char *const fidelity_names[] = { "analytic", "flow", "step", NULL };
+const char *const fidelity_names[] = {"analytic", "flow", "step", NULL};
 
 void
 spec_init (Spec *s)
@@ -103,8 +103,8 @@ fill_dp (Spec *s, const char **key, GError **error)
     if (p->dp > 0)
       g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
                    "tp %" G_GINT64_FORMAT " x cp %" G_GINT64_FORMAT " x pp %" G_GINT64_FORMAT
-                   " x dp %" G_GINT64_FORMAT " = %" G_GINT64_FORMAT " GPUs, the cluster has %" G_GINT64_FORMAT
-                   " (leave dp out, or give %.6g)",
+                   " x dp %" G_GINT64_FORMAT " = %" G_GINT64_FORMAT
+                   " GPUs, the cluster has %" G_GINT64_FORMAT " (leave dp out, or give %.6g)",
                    p->tp, p->cp, p->pp, p->dp, mp * p->dp, gpus, (double)gpus / (double)mp);
     else
       g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
@@ -128,8 +128,9 @@ check_batch (const Spec *s, const char **key, GError **error)
     if (key != NULL)
       *key = "train.global_batch_sequences";
     g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
-                 "global batch %" G_GINT64_FORMAT " is not a multiple of micro-batch %" G_GINT64_FORMAT
-                 " x dp %" G_GINT64_FORMAT " (nearest: %" G_GINT64_FORMAT " or %" G_GINT64_FORMAT ")",
+                 "global batch %" G_GINT64_FORMAT
+                 " is not a multiple of micro-batch %" G_GINT64_FORMAT " x dp %" G_GINT64_FORMAT
+                 " (nearest: %" G_GINT64_FORMAT " or %" G_GINT64_FORMAT ")",
                  gbs, s->train.micro_batch_sequences, p->dp, MAX (gbs / unit, 1) * unit,
                  (gbs / unit + 1) * unit);
     return FALSE;
@@ -166,8 +167,8 @@ check_scope (const Spec *s, const char **key, GError **error)
   if (p->layout != NULL)
     return unsupported ("parallel.layout", "layout strings cannot be predicted yet", key, error);
   if (s->run.fidelity != FIDELITY_ANALYTIC)
-    return unsupported ("run.fidelity", "only the analytic level exists yet (allowed: analytic)", key,
-                        error);
+    return unsupported ("run.fidelity", "only the analytic level exists yet (allowed: analytic)",
+                        key, error);
   return TRUE;
 }
 
@@ -184,15 +185,16 @@ check_shape (const Spec *s, const char **key, GError **error)
   if (p->pp * p->vpp > m->num_layers) {
     if (key != NULL)
       *key = p->vpp > 1 ? "parallel.vpp" : "parallel.pp";
-    g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
-                 "pp %" G_GINT64_FORMAT " x vpp %" G_GINT64_FORMAT
-                 " stages are more than the %" G_GINT64_FORMAT " layers (at most %" G_GINT64_FORMAT ")",
-                 p->pp, p->vpp, m->num_layers,
-                 p->vpp > 1 ? MAX (m->num_layers / p->pp, 1) : m->num_layers);
+    g_set_error (
+        error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
+        "pp %" G_GINT64_FORMAT " x vpp %" G_GINT64_FORMAT
+        " stages are more than the %" G_GINT64_FORMAT " layers (at most %" G_GINT64_FORMAT ")",
+        p->pp, p->vpp, m->num_layers, p->vpp > 1 ? MAX (m->num_layers / p->pp, 1) : m->num_layers);
     return FALSE;
   }
   if (p->vpp > 1 && p->pp == 1)
-    return unsupported ("parallel.vpp", "vpp needs a pipeline: pp is 1 (allowed: vpp 1)", key, error);
+    return unsupported ("parallel.vpp", "vpp needs a pipeline: pp is 1 (allowed: vpp 1)", key,
+                        error);
   return TRUE;
 }
 
@@ -202,22 +204,25 @@ check_sharding (const Spec *s, const char **key, GError **error)
   const ParallelSpec *p = &s->parallel;
   gint64 ranks = p->dp * p->cp;
   if (p->fsdp && p->zero_stage == 1)
-    return unsupported ("parallel.zero_stage",
-                        "fsdp shards more than the optimizer (allowed: 3, or 2 to keep the parameters "
-                        "gathered from forward to backward)",
-                        key, error);
+    return unsupported (
+        "parallel.zero_stage",
+        "fsdp shards more than the optimizer (allowed: 3, or 2 to keep the parameters "
+        "gathered from forward to backward)",
+        key, error);
   if (p->shard_size > 0 && !must_divide ("dp x cp", ranks, "shard_size", p->shard_size,
                                          "parallel.shard_size", key, error))
     return FALSE;
   if (p->shard_size > 0 && !spec_is_fsdp (s) && ranks > 1)
     return unsupported ("parallel.shard_size",
-                        "a shard group needs sharded parameters (zero_stage 3 or fsdp)", key, error);
+                        "a shard group needs sharded parameters (zero_stage 3 or fsdp)", key,
+                        error);
   if (p->hpz_size > 0 && !must_divide ("shard group", spec_shard_ranks (s), "hpz_size", p->hpz_size,
                                        "parallel.hpz_size", key, error))
     return FALSE;
   if (p->hpz_size > 0 && !spec_is_fsdp (s) && ranks > 1)
     return unsupported ("parallel.hpz_size",
-                        "a second copy needs sharded parameters (zero_stage 3 or fsdp)", key, error);
+                        "a second copy needs sharded parameters (zero_stage 3 or fsdp)", key,
+                        error);
   return TRUE;
 }
 

@@ -32,12 +32,12 @@ typedef struct {
   gint64 zero_stage; /* 0 … 3; 1 = distributed optimizer */
   gboolean fsdp;     /* zero 3 done by FSDP */
   gint64 shard_size; /* ranks a shard group spans (hybrid sharding); 0: all of dp */
-  int reshard;       /* 1: parameters are freed after forward and gathered again for backward; 0: kept;
-                      * -1: the frameworks' default, 1 without a pipeline, 0 with one; zero 2: 0 */
-  gint64 hpz_size;   /* ranks of the second copy that backward gathers from (ZeRO++ hpZ); 0: none */
-  char *schedule;    /* one of sched_names; owned */
+  int reshard; /* 1: parameters are freed after forward and gathered again for backward; 0: kept;
+                * -1: the frameworks' default, 1 without a pipeline, 0 with one; zero 2: 0 */
+  gint64 hpz_size; /* ranks of the second copy that backward gathers from (ZeRO++ hpZ); 0: none */
+  char *schedule;  /* one of sched_names; owned */
   char *schedule_file; /* action table in a file, or NULL; owned */
-  char *layout;      /* Megatron layout string, or NULL; owned */
+  char *layout;        /* Megatron layout string, or NULL; owned */
 } ParallelSpec;
 
 typedef enum { FIDELITY_ANALYTIC, FIDELITY_FLOW, FIDELITY_STEP } Fidelity;
@@ -59,10 +59,10 @@ typedef struct {
   TrainSpec train;
   ParallelSpec parallel;
   RunSpec run;
-  GPtrArray *profiles; /* char*: "hw/H100-SXM-80GB" … used, for provenance; owned */
-  GPtrArray *prov;     /* ProvEntry* of app, opaque here; owned, freed by its own free func */
-  GPtrArray *assumed;  /* char*: what was filled in for the user, in plain words; owned */
-  gboolean borrowed;   /* gpu and fabric belong to somebody else (a store of profiles) */
+  GPtrArray *profiles;     /* char*: "hw/H100-SXM-80GB" … used, for provenance; owned */
+  GPtrArray *prov;         /* ProvEntry* of app, opaque here; owned, freed by its own free func */
+  GPtrArray *assumed;      /* char*: what was filled in for the user, in plain words; owned */
+  gboolean borrowed;       /* gpu and fabric belong to somebody else (a store of profiles) */
   double published_step_s; /* measured step to print beside the prediction; 0: none */
   char *published_source;  /* owned */
 } Spec;
@@ -70,9 +70,9 @@ typedef struct {
 void spec_init (Spec *s);
 void spec_clear (Spec *s);
 
-/* Fills dp, checks that tp*cp*pp*dp = gpus and every divisibility rule; the message names the values
- * and the nearest legal ones. key of the offending value (a scenario path such as "parallel.tp") is
- * stored in *key (static) when not NULL. */
+/* Fills dp, checks that tp*cp*pp*dp = gpus and every divisibility rule; the message names the
+ * values and the nearest legal ones. key of the offending value (a scenario path such as
+ * "parallel.tp") is stored in *key (static) when not NULL. */
 gboolean spec_check (Spec *s, const char **key, GError **error);
 
 /* Parameters are gathered unit by unit (FSDP, ZeRO 3), and are they freed after forward? */

@@ -23,15 +23,16 @@ import_hf (const char *path, const CliCommon *c, GString *out, GError **error)
   if (!import_hf_config (&root, &m, ignored, error))
     return FALSE;
   if (c->format == FORMAT_TEXT) {
-    g_string_append_printf (out, "model       %s\nparameters  %" G_GINT64_FORMAT "\nactive      %" G_GINT64_FORMAT
-                                 "\n\nas a scenario part:\n",
+    g_string_append_printf (out,
+                            "model       %s\nparameters  %" G_GINT64_FORMAT
+                            "\nactive      %" G_GINT64_FORMAT "\n\nas a scenario part:\n",
                             m.name != NULL ? m.name : path, model_params_total (&m),
                             model_params_active (&m));
   }
   if (c->format == FORMAT_CSV) {
-    g_string_append_printf (out, "model,parameters,active_parameters\n%s,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT "\n",
-                            m.name != NULL ? m.name : path, model_params_total (&m),
-                            model_params_active (&m));
+    g_string_append_printf (
+        out, "model,parameters,active_parameters\n%s,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT "\n",
+        m.name != NULL ? m.name : path, model_params_total (&m), model_params_active (&m));
   } else {
     g_autoptr (JsonWriter) w = json_writer_new (out, 2);
     jw_begin_object (w, NULL);
@@ -60,7 +61,7 @@ import_hf (const char *path, const CliCommon *c, GString *out, GError **error)
 static const struct {
   const char *name;
   ImportFn fn;
-} kinds[] = { { "hf-config", import_hf } };
+} kinds[] = {{"hf-config", import_hf}};
 
 static gboolean
 run (const char *kind, const char *path, const CliCommon *c, GError **error)
@@ -71,18 +72,19 @@ run (const char *kind, const char *path, const CliCommon *c, GError **error)
     g_autoptr (GString) out = g_string_new (NULL);
     return kinds[i].fn (path, c, out, error) && cli_output (c, out->str, (gssize)out->len, error);
   }
-  g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE, "import: unknown kind (found \"%.40s\"; allowed: hf-config)",
-               kind);
+  g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
+               "import: unknown kind (found \"%.40s\"; allowed: hf-config)", kind);
   return FALSE;
 }
 
 int
 cmd_import_run (int argc, char **argv)
 {
-  g_auto (CliCommon) c = { 0 };
+  g_auto (CliCommon) c = {0};
   GError *error = NULL;
-  const CliHelp help = { "KIND FILE", "Reads a file that you already have into a scenario part. KIND: hf-config.",
-                         "clustersim import hf-config config.json", 2, 2 };
+  const CliHelp help = {"KIND FILE",
+                        "Reads a file that you already have into a scenario part. KIND: hf-config.",
+                        "clustersim import hf-config config.json", 2, 2};
   if (!cli_parse (&argc, &argv, &help, NULL, &c, &error))
     return cli_fail (error);
   return run (argv[1], argv[2], &c, &error) ? CLI_DONE : cli_fail (error);

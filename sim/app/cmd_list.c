@@ -10,10 +10,17 @@
 
 static const struct {
   const char *word, *folder;
-} kinds[] = { { "gpus", "hw" },           { "models", "models" },   { "fabrics", "fabrics" },
-              { "software", "software" }, { "schedules", NULL },    { "scenarios", "train" },
-              { "hw", "hw" },             { "train", "train" },     { "campaigns", "campaign" },
-              { "prices", "prices" },     { "failures", "failures" } };
+} kinds[] = {{"gpus", "hw"},
+             {"models", "models"},
+             {"fabrics", "fabrics"},
+             {"software", "software"},
+             {"schedules", NULL},
+             {"scenarios", "train"},
+             {"hw", "hw"},
+             {"train", "train"},
+             {"campaigns", "campaign"},
+             {"prices", "prices"},
+             {"failures", "failures"}};
 
 static void
 describe (GString *out, Store *st, const char *folder, const char *name)
@@ -29,8 +36,8 @@ describe (GString *out, Store *st, const char *folder, const char *name)
   } else if (strcmp (folder, "models") == 0) {
     const ModelSpec *m = store_model (st, name, NULL, NULL);
     if (m != NULL)
-      g_string_append_printf (out, "%*s %9.3f B parameters", (int)MAX (0, 24 - (int)strlen (name)), "",
-                              (double)model_params_total (m) * 1e-9);
+      g_string_append_printf (out, "%*s %9.3f B parameters", (int)MAX (0, 24 - (int)strlen (name)),
+                              "", (double)model_params_total (m) * 1e-9);
   }
   g_string_append_c (out, '\n');
 }
@@ -66,10 +73,10 @@ list (const char *word, const CliCommon *c, GError **error)
 int
 cmd_list_run (int argc, char **argv)
 {
-  g_auto (CliCommon) c = { 0 };
+  g_auto (CliCommon) c = {0};
   GError *error = NULL;
-  const CliHelp help = { "gpus|models|fabrics|software|schedules|scenarios", "Lists what ships.",
-                         "clustersim list gpus", 1, 1 };
+  const CliHelp help = {"gpus|models|fabrics|software|schedules|scenarios", "Lists what ships.",
+                        "clustersim list gpus", 1, 1};
   if (!cli_parse (&argc, &argv, &help, NULL, &c, &error))
     return cli_fail (error);
   return list (argv[1], &c, &error) ? CLI_DONE : cli_fail (error);

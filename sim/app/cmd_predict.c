@@ -24,7 +24,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (PredictFlags, flags_clear)
 static gboolean
 open_trace (const PredictFlags *f, SimTrace **trace, GError **error)
 {
-  SimTraceOptions o = { .ticks_per_s = SIM_TICKS_PS, .ranks = f->trace_ranks, .max_bytes = 1 << 30 };
+  SimTraceOptions o = {.ticks_per_s = SIM_TICKS_PS, .ranks = f->trace_ranks, .max_bytes = 1 << 30};
   *trace = NULL;
   if (f->trace == NULL)
     return TRUE;
@@ -45,7 +45,7 @@ run (const char *path, const CliCommon *c, const PredictFlags *f, GError **error
   g_autoptr (SimTrace) trace = NULL;
   Prediction p;
   gboolean ok = schedule_file_load (&s, &table, error) && open_trace (f, &trace, error);
-  PredictOptions o = { .table = table, .trace = trace, .trace_last = G_MAXUINT };
+  PredictOptions o = {.table = table, .trace = trace, .trace_last = G_MAXUINT};
   ok = ok && predict (&s, NULL, &o, &p, error);
   if (!ok) {
     spec_clear (&s);
@@ -76,20 +76,23 @@ run (const char *path, const CliCommon *c, const PredictFlags *f, GError **error
 int
 cmd_predict_run (int argc, char **argv)
 {
-  g_auto (CliCommon) c = { 0 };
-  g_auto (PredictFlags) f = { 0 };
+  g_auto (CliCommon) c = {0};
+  g_auto (PredictFlags) f = {0};
   GError *error = NULL;
   const GOptionEntry entries[] = {
-    { "trace", 0, 0, G_OPTION_ARG_FILENAME, &f.trace, "Timeline for Perfetto (or .csv)", "FILE" },
-    { "trace-ranks", 0, 0, G_OPTION_ARG_STRING, &f.trace_ranks, "Only these stages, e.g. 0,3-5", "LIST" },
-    { "require-fit", 0, 0, G_OPTION_ARG_NONE, &f.require_fit, "Fail when the layout does not fit", NULL },
-    { "events", 0, 0, G_OPTION_ARG_NONE, &f.events, "Run the event engine, not the fast pass", NULL },
-    { "shuffle-ties", 0, 0, G_OPTION_ARG_NONE, &f.shuffle, "Random order of equal times (by --seed)", NULL },
-    G_OPTION_ENTRY_NULL
-  };
-  const CliHelp help = { "SCENARIO.json",
-                         "Predicts one training step: time, throughput, MFU, breakdown, memory.",
-                         "clustersim predict gpt3-175b-a100", 1, 1 };
+      {"trace", 0, 0, G_OPTION_ARG_FILENAME, &f.trace, "Timeline for Perfetto (or .csv)", "FILE"},
+      {"trace-ranks", 0, 0, G_OPTION_ARG_STRING, &f.trace_ranks, "Only these stages, e.g. 0,3-5",
+       "LIST"},
+      {"require-fit", 0, 0, G_OPTION_ARG_NONE, &f.require_fit, "Fail when the layout does not fit",
+       NULL},
+      {"events", 0, 0, G_OPTION_ARG_NONE, &f.events, "Run the event engine, not the fast pass",
+       NULL},
+      {"shuffle-ties", 0, 0, G_OPTION_ARG_NONE, &f.shuffle,
+       "Random order of equal times (by --seed)", NULL},
+      G_OPTION_ENTRY_NULL};
+  const CliHelp help = {"SCENARIO.json",
+                        "Predicts one training step: time, throughput, MFU, breakdown, memory.",
+                        "clustersim predict gpt3-175b-a100", 1, 1};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv[1], &c, &f, &error) ? CLI_DONE : cli_fail (error);

@@ -97,7 +97,7 @@ predict_point (Sweep *w, const char *const *keys, const char *const *values, GEr
     g_free (s.name);
     s.name = g_strdup (w->f->series);
   }
-  PredictOptions o = { 0 };
+  PredictOptions o = {0};
   gboolean ok = schedule_file_load (&s, &table, error);
   o.table = table;
   ok = ok && predict (&s, w->cache, &o, &p, error);
@@ -116,8 +116,9 @@ progress (const Sweep *w, gboolean last)
   if (w->c->quiet || strcmp (mode, "never") == 0 || (strcmp (mode, "auto") == 0 && !isatty (2)))
     return;
   if (last || w->done % 64 == 0)
-    fprintf (stderr, "\rsweep: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " points, %" G_GUINT64_FORMAT
-                     " not possible%s",
+    fprintf (stderr,
+             "\rsweep: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " points, %" G_GUINT64_FORMAT
+             " not possible%s",
              w->done, sweep_axes_points (w->axes), w->failed, last ? "\n" : "");
 }
 
@@ -135,7 +136,7 @@ run (const char *path, const CliCommon *c, const SweepFlags *f, GError **error)
     return FALSE;
   g_autoptr (GString) out = g_string_new (NULL);
   g_autoptr (PredictCache) cache = predict_cache_new ();
-  Sweep w = { .c = c, .f = f, .base = base, .axes = axes, .cache = cache, .out = out };
+  Sweep w = {.c = c, .f = f, .base = base, .axes = axes, .cache = cache, .out = out};
   const char *const *keys = sweep_axes_keys (axes);
   g_autofree const char **values = g_new0 (const char *, g_strv_length ((char **)keys) + 1);
   g_autoptr (GError) first = NULL;
@@ -165,18 +166,20 @@ run (const char *path, const CliCommon *c, const SweepFlags *f, GError **error)
 int
 cmd_sweep_run (int argc, char **argv)
 {
-  g_auto (CliCommon) c = { 0 };
-  g_auto (SweepFlags) f = { 0 };
+  g_auto (CliCommon) c = {0};
+  g_auto (SweepFlags) f = {0};
   GError *error = NULL;
   const GOptionEntry entries[] = {
-    { "vary", 0, 0, G_OPTION_ARG_STRING_ARRAY, &f.vary,
-      "Values of a key: V1,V2 or FROM..TO*FACTOR; \"A=1,2;B=3,4\" moves keys together", "KEY=V1,V2" },
-    { "series", 0, 0, G_OPTION_ARG_STRING, &f.series, "Name of the series in the result", "NAME" },
-    { "progress", 0, 0, G_OPTION_ARG_STRING, &f.progress, "auto, always or never", "WHEN" },
-    G_OPTION_ENTRY_NULL
-  };
-  const CliHelp help = { "SCENARIO.json", "Predicts the product of the values; one result a line (CSV, or JSON lines).",
-                         "clustersim sweep gpt3-175b-a100 --vary train.micro_batch_sequences=1,2,4", 1, 1 };
+      {"vary", 0, 0, G_OPTION_ARG_STRING_ARRAY, &f.vary,
+       "Values of a key: V1,V2 or FROM..TO*FACTOR; \"A=1,2;B=3,4\" moves keys together",
+       "KEY=V1,V2"},
+      {"series", 0, 0, G_OPTION_ARG_STRING, &f.series, "Name of the series in the result", "NAME"},
+      {"progress", 0, 0, G_OPTION_ARG_STRING, &f.progress, "auto, always or never", "WHEN"},
+      G_OPTION_ENTRY_NULL};
+  const CliHelp help = {
+      "SCENARIO.json",
+      "Predicts the product of the values; one result a line (CSV, or JSON lines).",
+      "clustersim sweep gpt3-175b-a100 --vary train.micro_batch_sequences=1,2,4", 1, 1};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv[1], &c, &f, &error) ? CLI_DONE : cli_fail (error);

@@ -24,7 +24,7 @@ run (const char *path, const CliCommon *c, const ValidateFlags *f, GError **erro
   if (t == NULL)
     return FALSE;
   g_autoptr (Store) store = store_new ();
-  ValidateOptions o = { f->classes, (const char *const *)f->where, f->group, f->stage_times };
+  ValidateOptions o = {f->classes, (const char *const *)f->where, f->group, f->stage_times};
   g_autoptr (ValidateResult) r = validate_table (t, store, &o, error);
   if (r == NULL)
     return FALSE;
@@ -41,19 +41,22 @@ run (const char *path, const CliCommon *c, const ValidateFlags *f, GError **erro
 int
 cmd_validate_run (int argc, char **argv)
 {
-  g_auto (CliCommon) c = { 0 };
-  g_auto (ValidateFlags) f = { 0 };
+  g_auto (CliCommon) c = {0};
+  g_auto (ValidateFlags) f = {0};
   GError *error = NULL;
   const GOptionEntry entries[] = {
-    { "class", 0, 0, G_OPTION_ARG_STRING, &f.classes, "Only rows of these classes", "A,B" },
-    { "where", 0, 0, G_OPTION_ARG_STRING_ARRAY, &f.where, "Only rows whose COLUMN matches; may be repeated", "COLUMN~REGEX" },
-    { "group", 0, 0, G_OPTION_ARG_STRING, &f.group, "Column of the groups (source_title)", "COLUMN" },
-    { "rows", 0, 0, G_OPTION_ARG_NONE, &f.rows, "Print every row", NULL },
-    { "stage-times", 0, 0, G_OPTION_ARG_NONE, &f.stage_times, "Use stage_ms in place of the device model", NULL },
-    G_OPTION_ENTRY_NULL
-  };
-  const CliHelp help = { "TABLE.csv", "Predicts every row of a table of published measurements, prints the errors.",
-                         "clustersim validate scenarios/published/runs.csv --class A --where 'gpu~A100'", 1, 1 };
+      {"class", 0, 0, G_OPTION_ARG_STRING, &f.classes, "Only rows of these classes", "A,B"},
+      {"where", 0, 0, G_OPTION_ARG_STRING_ARRAY, &f.where,
+       "Only rows whose COLUMN matches; may be repeated", "COLUMN~REGEX"},
+      {"group", 0, 0, G_OPTION_ARG_STRING, &f.group, "Column of the groups (source_title)",
+       "COLUMN"},
+      {"rows", 0, 0, G_OPTION_ARG_NONE, &f.rows, "Print every row", NULL},
+      {"stage-times", 0, 0, G_OPTION_ARG_NONE, &f.stage_times,
+       "Use stage_ms in place of the device model", NULL},
+      G_OPTION_ENTRY_NULL};
+  const CliHelp help = {
+      "TABLE.csv", "Predicts every row of a table of published measurements, prints the errors.",
+      "clustersim validate scenarios/published/runs.csv --class A --where 'gpu~A100'", 1, 1};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv[1], &c, &f, &error) ? CLI_DONE : cli_fail (error);

@@ -5,5 +5,5 @@ StepInterval
 step_interval_for (const Spec *s)
 {
   (void)s;
-  return (StepInterval){ 0.9, 1.1 };
+  return (StepInterval){0.9, 1.1};
 }

@@ -14,62 +14,68 @@ typedef struct {
   size_t offset;
 } SwitchField;
 
-#define NUM(f, lo, hi) { #f, offsetof (SoftwareProfile, f), lo, hi }
+#define NUM(f, lo, hi)                                                                             \
+  {                                                                                                \
+#f, offsetof(SoftwareProfile, f), lo, hi                                                       \
+  }
 static const NumberField numbers[] = {
-  NUM (grad_bytes, 0, 16),
-  NUM (param_bytes, 0, 16),
-  NUM (optimizer_state_bytes, 0, 64),
-  NUM (optimizer_traffic_bytes, 0, 256),
-  NUM (xent_passes, 0, 1000),
-  NUM (logits_bytes, 0, 64),
-  NUM (tp_overlap_slowdown, 1, 10),
-  NUM (dp_overlap_slowdown, 1, 10),
-  NUM (dp_bucket_bytes, 0, 1e12),
-  NUM (dp_reduce_bytes, 0, 16),
-  NUM (dp_gather_bytes, 0, 16),
-  NUM (pp_elem_bytes, 0, 16),
-  NUM (host_kernel_us, 0, 1e5),
-  NUM (host_layer_fwd_us, 0, 1e6),
-  NUM (host_layer_bwd_us, 0, 1e6),
-  NUM (host_comm_us, 0, 1e5),
-  NUM (host_microbatch_us, 0, 1e7),
-  NUM (host_chunk_us, 0, 1e6),
-  NUM (host_step_us, 0, 1e8),
-  NUM (host_optimizer_us, 0, 1e8),
-  NUM (data_step_us, 0, 1e9),
-  NUM (framework_bytes, 0, 1e11),
-  NUM (fragmentation, 0, 1),
-  NUM (gemm_duty, 0, GPU_MAX_DUTY),
-  NUM (compute_scale, 0.5, 10),
+    NUM (grad_bytes, 0, 16),
+    NUM (param_bytes, 0, 16),
+    NUM (optimizer_state_bytes, 0, 64),
+    NUM (optimizer_traffic_bytes, 0, 256),
+    NUM (xent_passes, 0, 1000),
+    NUM (logits_bytes, 0, 64),
+    NUM (tp_overlap_slowdown, 1, 10),
+    NUM (dp_overlap_slowdown, 1, 10),
+    NUM (dp_bucket_bytes, 0, 1e12),
+    NUM (dp_reduce_bytes, 0, 16),
+    NUM (dp_gather_bytes, 0, 16),
+    NUM (pp_elem_bytes, 0, 16),
+    NUM (host_kernel_us, 0, 1e5),
+    NUM (host_layer_fwd_us, 0, 1e6),
+    NUM (host_layer_bwd_us, 0, 1e6),
+    NUM (host_comm_us, 0, 1e5),
+    NUM (host_microbatch_us, 0, 1e7),
+    NUM (host_chunk_us, 0, 1e6),
+    NUM (host_step_us, 0, 1e8),
+    NUM (host_optimizer_us, 0, 1e8),
+    NUM (data_step_us, 0, 1e9),
+    NUM (framework_bytes, 0, 1e11),
+    NUM (fragmentation, 0, 1),
+    NUM (gemm_duty, 0, GPU_MAX_DUTY),
+    NUM (compute_scale, 0.5, 10),
 };
 
 /* May be left out: software_init has the usual value. */
 static const NumberField optional_numbers[] = {
-  NUM (fsdp_prefetch, 0, 64),
-  NUM (fsdp_unit_layers, 1, 1024),
-  NUM (fsdp_gather_copy_bytes, 0, 64),
-  NUM (fsdp_reduce_copy_bytes, 0, 64),
-  NUM (fsdp_host_unit_us, 0, 1e6),
-  NUM (fsdp_net_efficiency, 0.01, 1),
+    NUM (fsdp_prefetch, 0, 64),          NUM (fsdp_unit_layers, 1, 1024),
+    NUM (fsdp_gather_copy_bytes, 0, 64), NUM (fsdp_reduce_copy_bytes, 0, 64),
+    NUM (fsdp_host_unit_us, 0, 1e6),     NUM (fsdp_net_efficiency, 0.01, 1),
 };
 
-#define SW(f) { #f, offsetof (SoftwareProfile, f) }
+#define SW(f)                                                                                      \
+  {                                                                                                \
+#f, offsetof(SoftwareProfile, f)                                                               \
+  }
 static const SwitchField switches[] = {
-  SW (fused_softmax), SW (fused_bias_gelu), SW (fused_bias_dropout_add), SW (fused_swiglu),
-  SW (fused_rope), SW (fused_norm), SW (dropout), SW (grad_accum_fusion), SW (head_recompute),
-  SW (dp_overlap_grad), SW (dp_overlap_param), SW (pp_overlap), SW (p2p_sync),
-  SW (pp_scatter_gather), SW (cuda_graph),
+    SW (fused_softmax),   SW (fused_bias_gelu),   SW (fused_bias_dropout_add),
+    SW (fused_swiglu),    SW (fused_rope),        SW (fused_norm),
+    SW (dropout),         SW (grad_accum_fusion), SW (head_recompute),
+    SW (dp_overlap_grad), SW (dp_overlap_param),  SW (pp_overlap),
+    SW (p2p_sync),        SW (pp_scatter_gather), SW (cuda_graph),
 };
 
 static const SwitchField optional_switches[] = {
-  SW (dp_reduce_every), SW (recompute_early_stop), SW (fsdp_root_held), SW (fsdp_barrier), SW (fsdp_replicas_last),
+    SW (dp_reduce_every), SW (recompute_early_stop), SW (fsdp_root_held),
+    SW (fsdp_barrier),    SW (fsdp_replicas_last),
 };
 
 static gboolean
 check_keys (const JsonRef *root, GError **error)
 {
-  static const char *const others[] = { "name", "format", "source", "why", "extends", "frameworks",
-                                        "attention", "optimizer", "tp_overlap", "vocab_pad" };
+  static const char *const others[] = {"name",       "format",     "source",    "why",
+                                       "extends",    "frameworks", "attention", "optimizer",
+                                       "tp_overlap", "vocab_pad"};
   const char *allowed[G_N_ELEMENTS (numbers) + G_N_ELEMENTS (switches) + G_N_ELEMENTS (others) +
                       G_N_ELEMENTS (optional_numbers) + G_N_ELEMENTS (optional_switches) + 1];
   gsize n = 0;
@@ -108,9 +114,9 @@ read_software (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GErro
                         (gboolean *)(void *)((char *)out + switches[i].offset), error))
       return FALSE;
   for (gsize i = 0; i < G_N_ELEMENTS (optional_numbers); i++)
-    if (!json_opt_sourced (root, optional_numbers[i].key, optional_numbers[i].min,
-                           optional_numbers[i].max,
-                           (double *)(void *)((char *)out + optional_numbers[i].offset), prov, error))
+    if (!json_opt_sourced (
+            root, optional_numbers[i].key, optional_numbers[i].min, optional_numbers[i].max,
+            (double *)(void *)((char *)out + optional_numbers[i].offset), prov, error))
       return FALSE;
   for (gsize i = 0; i < G_N_ELEMENTS (optional_switches); i++)
     if (!json_opt_bool (root, optional_switches[i].key,

@@ -1,6 +1,6 @@
 /* read_software: a software profile (scenarios/software/<name>.json) into a SoftwareProfile.
- * Numbers carry value, kind and source; switches are plain. Every key is required unless a profile is
- * extended, so that nothing is filled in silently. */
+ * Numbers carry value, kind and source; switches are plain. Every key is required unless a profile
+ * is extended, so that nothing is filled in silently. */
 #ifndef CLUSTERSIM_READ_SOFTWARE_H
 #define CLUSTERSIM_READ_SOFTWARE_H
 

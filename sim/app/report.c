@@ -15,13 +15,14 @@ static void
 line_layout (GString *out, const Spec *s)
 {
   const ParallelSpec *p = &s->parallel;
-  g_string_append_printf (
-      out, "layout       tp %" G_GINT64_FORMAT "  cp %" G_GINT64_FORMAT "  pp %" G_GINT64_FORMAT
-           "  vpp %" G_GINT64_FORMAT "  dp %" G_GINT64_FORMAT "  %s%s, zero %" G_GINT64_FORMAT
-           ", %s, recompute %s\n",
-      p->tp, p->cp, p->pp, p->vpp, p->dp, p->schedule,
-      p->sequence_parallel ? ", sequence parallel" : "", p->zero_stage, precision_of (s),
-      recompute_names[s->train.recompute]);
+  g_string_append_printf (out,
+                          "layout       tp %" G_GINT64_FORMAT "  cp %" G_GINT64_FORMAT
+                          "  pp %" G_GINT64_FORMAT "  vpp %" G_GINT64_FORMAT
+                          "  dp %" G_GINT64_FORMAT "  %s%s, zero %" G_GINT64_FORMAT
+                          ", %s, recompute %s\n",
+                          p->tp, p->cp, p->pp, p->vpp, p->dp, p->schedule,
+                          p->sequence_parallel ? ", sequence parallel" : "", p->zero_stage,
+                          precision_of (s), recompute_names[s->train.recompute]);
   g_string_append_printf (out,
                           "batch        %" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
                           " tokens, micro-batch %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
@@ -82,12 +83,11 @@ block_memory (GString *out, const Prediction *p)
     gint64 layers = 0;
     for (guint k = i; k < p->n_stages; k += m->n_stages)
       layers += p->stage_layers[k];
-    g_string_append_printf (out, "  %5u  %6" G_GINT64_FORMAT
-                                 "  %7.2f  %5.2f  %9.2f  %11.2f  %7.2f  %9.2f  %6.2f%s\n",
-                            i, layers, gib (st->weights_bytes), gib (st->gradients_bytes),
-                            gib (st->optimizer_bytes), gib (st->activations_bytes),
-                            gib (st->buffers_bytes), gib (st->framework_bytes),
-                            gib (st->peak_bytes), (int)i == m->worst_stage ? "  <- worst" : "");
+    g_string_append_printf (
+        out, "  %5u  %6" G_GINT64_FORMAT "  %7.2f  %5.2f  %9.2f  %11.2f  %7.2f  %9.2f  %6.2f%s\n",
+        i, layers, gib (st->weights_bytes), gib (st->gradients_bytes), gib (st->optimizer_bytes),
+        gib (st->activations_bytes), gib (st->buffers_bytes), gib (st->framework_bytes),
+        gib (st->peak_bytes), (int)i == m->worst_stage ? "  <- worst" : "");
   }
   double head = gib (m->capacity_bytes - m->peak_bytes);
   g_string_append_printf (out, "  %s: %.2f of %.2f GiB, %.2f GiB %s\n",
@@ -112,21 +112,25 @@ report_text (GString *out, const Spec *s, const Prediction *p, const StepInterva
   g_autofree char *params = format_count ((double)p->parameters);
   g_autofree char *rate = format_count (p->tokens_per_s);
   g_string_append_printf (out, "%s\n", s->name != NULL ? s->name : "scenario");
-  g_string_append_printf (out, "model        %s, %s parameters\ncluster      %" G_GINT64_FORMAT " x %s\n",
-                          s->model.name, params, s->cluster.gpus, gpu_name (s->gpu));
+  g_string_append_printf (
+      out, "model        %s, %s parameters\ncluster      %" G_GINT64_FORMAT " x %s\n",
+      s->model.name, params, s->cluster.gpus, gpu_name (s->gpu));
   g_string_append_printf (out, "software     %s\n", s->software.name);
   line_layout (out, s);
-  g_string_append_printf (out, "\nstep time    %.4f s   (measured should lie in %.4g … %.4g s four times in five)\n",
-                          p->step_s, p->step_s * iv->lo, p->step_s * iv->hi);
+  g_string_append_printf (
+      out, "\nstep time    %.4f s   (measured should lie in %.4g … %.4g s four times in five)\n",
+      p->step_s, p->step_s * iv->lo, p->step_s * iv->hi);
   line_published (out, s, p);
   g_string_append_printf (out, "throughput   %s tokens/s, %.1f tokens/s/GPU\n", rate,
                           p->tokens_per_s_per_gpu);
-  g_string_append_printf (out,
-                          "efficiency   %.1f model TFLOP/s/GPU, MFU %.1f %%, HFU %.1f %%   (%s attention, "
-                          "dense %s peak %.1f TFLOP/s)\n",
-                          p->model_tflops_per_gpu, 100 * p->mfu, 100 * p->hfu,
-                          s->train.causal_flops ? "causal" : "full", precision_of (s), p->peak_tflops);
-  g_string_append_printf (out, "cost         %.1f GPU-hours per 1e9 tokens", p->gpu_hours_per_1e9_tokens);
+  g_string_append_printf (
+      out,
+      "efficiency   %.1f model TFLOP/s/GPU, MFU %.1f %%, HFU %.1f %%   (%s attention, "
+      "dense %s peak %.1f TFLOP/s)\n",
+      p->model_tflops_per_gpu, 100 * p->mfu, 100 * p->hfu,
+      s->train.causal_flops ? "causal" : "full", precision_of (s), p->peak_tflops);
+  g_string_append_printf (out, "cost         %.1f GPU-hours per 1e9 tokens",
+                          p->gpu_hours_per_1e9_tokens);
   if (p->usd_per_1e9_tokens >= 0)
     g_string_append_printf (out, ", %.2f USD", p->usd_per_1e9_tokens);
   if (p->kwh_per_1e9_tokens >= 0)
@@ -303,9 +307,10 @@ report_csv_header (GString *out, const char *const *extra)
     report_csv_field (out, extra[i]);
     g_string_append_c (out, ',');
   }
-  g_string_append (out, "series,gpus,tokens_per_s,tokens_per_s_per_gpu,mfu,step_time_s,step_lo_s,step_hi_s,"
-                        "tp,cp,pp,vpp,dp,micro_batch,global_batch,model_tflops_per_gpu,fits,"
-                        "peak_GiB,gpu_hours_per_1e9_tokens");
+  g_string_append (
+      out, "series,gpus,tokens_per_s,tokens_per_s_per_gpu,mfu,step_time_s,step_lo_s,step_hi_s,"
+           "tp,cp,pp,vpp,dp,micro_batch,global_batch,model_tflops_per_gpu,fits,"
+           "peak_GiB,gpu_hours_per_1e9_tokens");
   for (guint i = 0; i < PART_COUNT; i++)
     g_string_append_printf (out, ",%s_s", part_names[i]);
   g_string_append (out, ",error\n");
@@ -327,9 +332,13 @@ report_csv_row (GString *out, const Spec *s, const Prediction *p, const StepInte
   csv_num (out, p->step_s);
   csv_num (out, p->step_s * iv->lo);
   csv_num (out, p->step_s * iv->hi);
-  const gint64 ints[] = { s->parallel.tp, s->parallel.cp, s->parallel.pp, s->parallel.vpp,
-                          s->parallel.dp, s->train.micro_batch_sequences,
-                          s->train.global_batch_sequences };
+  const gint64 ints[] = {s->parallel.tp,
+                         s->parallel.cp,
+                         s->parallel.pp,
+                         s->parallel.vpp,
+                         s->parallel.dp,
+                         s->train.micro_batch_sequences,
+                         s->train.global_batch_sequences};
   for (gsize i = 0; i < G_N_ELEMENTS (ints); i++)
     g_string_append_printf (out, ",%" G_GINT64_FORMAT, ints[i]);
   csv_num (out, p->model_tflops_per_gpu);

@@ -1,5 +1,5 @@
-/* report: a prediction as text, JSON or CSV, in the names of the contract. Numbers with units; parts that
- * add up; the provenance of every number that was used. */
+/* report: a prediction as text, JSON or CSV, in the names of the contract. Numbers with units;
+ * parts that add up; the provenance of every number that was used. */
 #ifndef CLUSTERSIM_REPORT_H
 #define CLUSTERSIM_REPORT_H
 

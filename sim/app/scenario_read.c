@@ -147,10 +147,14 @@ read_degrees (const JsonRef *ref, gint64 gpus, ParallelSpec *p, GError **error)
     const char *key;
     gint64 *out;
     gboolean multiplies;
-  } const degrees[] = {{"tp", &p->tp, TRUE},    {"cp", &p->cp, TRUE},
-                       {"pp", &p->pp, TRUE},    {"dp", &p->dp, FALSE},
-                       {"ep", &p->ep, FALSE},   {"etp", &p->etp, FALSE},
-                       {"vpp", &p->vpp, FALSE}, {"shard_size", &p->shard_size, FALSE},
+  } const degrees[] = {{"tp", &p->tp, TRUE},
+                       {"cp", &p->cp, TRUE},
+                       {"pp", &p->pp, TRUE},
+                       {"dp", &p->dp, FALSE},
+                       {"ep", &p->ep, FALSE},
+                       {"etp", &p->etp, FALSE},
+                       {"vpp", &p->vpp, FALSE},
+                       {"shard_size", &p->shard_size, FALSE},
                        {"hpz_size", &p->hpz_size, FALSE}};
   gint64 product = 1;
   for (guint i = 0; i < G_N_ELEMENTS (degrees); i++) {

@@ -23,11 +23,12 @@ schedule_file_load (const Spec *s, SchedTable **out, GError **error)
   }
   if (t->ranks != s->parallel.pp || t->stages != s->parallel.pp * s->parallel.vpp ||
       t->microbatches != spec_microbatches (s)) {
-    g_set_error (error, JSON_ERROR, JSON_ERROR_INCONSISTENT,
-                 "%s: the table has %u ranks, %u stages, %u micro-batches; the scenario %" G_GINT64_FORMAT
-                 ", %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT,
-                 path, t->ranks, t->stages, t->microbatches, s->parallel.pp,
-                 s->parallel.pp * s->parallel.vpp, spec_microbatches (s));
+    g_set_error (
+        error, JSON_ERROR, JSON_ERROR_INCONSISTENT,
+        "%s: the table has %u ranks, %u stages, %u micro-batches; the scenario %" G_GINT64_FORMAT
+        ", %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT,
+        path, t->ranks, t->stages, t->microbatches, s->parallel.pp,
+        s->parallel.pp * s->parallel.vpp, spec_microbatches (s));
     return FALSE;
   }
   *out = g_steal_pointer (&t);

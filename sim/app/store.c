@@ -11,7 +11,7 @@
 #include "read_software.h"
 
 typedef enum { KIND_GPU, KIND_FABRIC, KIND_SOFTWARE, KIND_MODEL, KIND_COUNT } Kind;
-static const char *const kind_folder[KIND_COUNT] = { "hw", "fabrics", "software", "models" };
+static const char *const kind_folder[KIND_COUNT] = {"hw", "fabrics", "software", "models"};
 
 typedef struct {
   Kind kind;

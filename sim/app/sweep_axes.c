@@ -41,7 +41,8 @@ usage (GError **error, const char *text, const char *what)
 
 /* "a..b*f" or "a..b+s" → values; FALSE with *is_range FALSE when it is no range. */
 static gboolean
-expand_range (const char *text, GPtrArray *values, gboolean *is_range, const char *whole, GError **error)
+expand_range (const char *text, GPtrArray *values, gboolean *is_range, const char *whole,
+              GError **error)
 {
   const char *dots = strstr (text, "..");
   char *end = NULL;
@@ -110,7 +111,7 @@ sweep_axes_parse (const char *const *varies, GError **error)
   a->keys = g_ptr_array_new_with_free_func (g_free);
   a->points = 1;
   for (gsize i = 0; varies != NULL && varies[i] != NULL; i++) {
-    Axis axis = { 0, 0, g_ptr_array_new_with_free_func (g_free) };
+    Axis axis = {0, 0, g_ptr_array_new_with_free_func (g_free)};
     g_auto (GStrv) parts = g_strsplit (varies[i], ";", -1);
     gboolean ok = TRUE;
     for (gsize k = 0; ok && parts[k] != NULL; k++)

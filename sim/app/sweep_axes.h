@@ -20,8 +20,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SweepAxes, sweep_axes_free)
 guint64 sweep_axes_points (const SweepAxes *a);
 /* Keys of all axes, NULL-terminated, borrowed. */
 const char *const *sweep_axes_keys (const SweepAxes *a);
-/* Values of point i, one per key, in the same order; values: array of n keys + 1, NULL-terminated by
- * the call; strings are borrowed. */
+/* Values of point i, one per key, in the same order; values: array of n keys + 1, NULL-terminated
+ * by the call; strings are borrowed. */
 void sweep_axes_point (const SweepAxes *a, guint64 i, const char **values);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "json_read.h"
 
-const char *const row_status_names[] = { "ok", "assumed", "skipped", NULL };
+const char *const row_status_names[] = {"ok", "assumed", "skipped", NULL};
 
 static void
 row_clear (gpointer p)
@@ -51,7 +51,7 @@ parse_where (const CsvTable *t, const ValidateOptions *opt, GArray *wheres, GErr
       return FALSE;
     }
     g_autofree char *name = g_strndup (opt->where[i], (gsize)(tilde - opt->where[i]));
-    Where w = { csv_require_col (t, name, error), NULL };
+    Where w = {csv_require_col (t, name, error), NULL};
     if (w.col < 0)
       return FALSE;
     w.regex = g_regex_new (tilde + 1, G_REGEX_OPTIMIZE, 0, error);
@@ -63,7 +63,8 @@ parse_where (const CsvTable *t, const ValidateOptions *opt, GArray *wheres, GErr
 }
 
 static gboolean
-row_chosen (const CsvTable *t, guint row, const ValidateOptions *opt, int class_col, const GArray *wheres)
+row_chosen (const CsvTable *t, guint row, const ValidateOptions *opt, int class_col,
+            const GArray *wheres)
 {
   if (opt->classes != NULL && class_col >= 0) {
     g_auto (GStrv) list = g_strsplit (opt->classes, ",", -1);
@@ -81,11 +82,12 @@ row_chosen (const CsvTable *t, guint row, const ValidateOptions *opt, int class_
 ValidateResult *
 validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GError **error)
 {
-  static const char *const needed[] = { "num_layers", "tp", "pp", "gbs", "gpu", "num_gpus", NULL };
+  static const char *const needed[] = {"num_layers", "tp", "pp", "gbs", "gpu", "num_gpus", NULL};
   for (gsize i = 0; needed[i] != NULL; i++)
     if (csv_col (t, needed[i]) < 0) {
       g_set_error (error, CSV_ERROR, CSV_ERROR_COLUMN,
-                   "%s:1: not a table of training runs: column %s is missing", csv_name (t), needed[i]);
+                   "%s:1: not a table of training runs: column %s is missing", csv_name (t),
+                   needed[i]);
       return NULL;
     }
   const char *group = opt->group != NULL ? opt->group : "source_title";
@@ -98,7 +100,7 @@ validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GEr
   if (rules == NULL || !parse_where (t, opt, wheres, error))
     return NULL;
   g_autoptr (PredictCache) cache = predict_cache_new ();
-  RunContext c = { t, store, rules, cache, opt->stage_times };
+  RunContext c = {t, store, rules, cache, opt->stage_times};
   ValidateResult *r = g_new0 (ValidateResult, 1);
   r->table = "runs";
   r->group_column = g_strdup (group);
@@ -108,7 +110,7 @@ validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GEr
   for (guint row = 0; row < csv_n_rows (t); row++) {
     if (!row_chosen (t, row, opt, class_col, wheres))
       continue;
-    RowResult res = { 0 };
+    RowResult res = {0};
     validate_run_row (&c, row, &res);
     const char *id = csv_cell (t, row, id_col);
     res.id = *id != '\0' ? g_strdup (id) : g_strdup_printf ("%u", csv_line (t, row));
@@ -149,7 +151,7 @@ typedef struct {
 static Stats
 stats_of (const ValidateResult *r, const char *group)
 {
-  Stats s = { 0 };
+  Stats s = {0};
   g_autofree double *abs_err = g_new (double, r->rows->len + 1);
   for (guint i = 0; i < r->rows->len; i++) {
     const RowResult *row = &g_array_index (r->rows, RowResult, i);
@@ -282,8 +284,8 @@ validate_json (const ValidateResult *r, GString *out)
 static void
 text_stats (GString *out, const char *name, const Stats *s)
 {
-  g_string_append_printf (out, "%5u %7u %9.1f %9.1f %9.1f %+9.1f   %.70s\n", s->n, s->skipped, s->median,
-                          s->p90, s->max, s->mean, name);
+  g_string_append_printf (out, "%5u %7u %9.1f %9.1f %9.1f %+9.1f   %.70s\n", s->n, s->skipped,
+                          s->median, s->p90, s->max, s->mean, name);
 }
 
 void
@@ -295,7 +297,8 @@ validate_text (const ValidateResult *r, gboolean rows, GString *out)
     if (row->status == ROW_SKIPPED)
       g_string_append_printf (out, "%-52s skipped: %s\n", row->id, row->reason);
     else
-      g_string_append_printf (out, "%-52s %-20s published %10.5g  predicted %10.5g  %+6.1f %%%s%s\n",
+      g_string_append_printf (out,
+                              "%-52s %-20s published %10.5g  predicted %10.5g  %+6.1f %%%s%s\n",
                               row->id, row->metric, row->published, row->predicted, row->error_pct,
                               row->status == ROW_ASSUMED ? "  assumed: " : "", row->reason);
   }
@@ -307,8 +310,9 @@ validate_text (const ValidateResult *r, gboolean rows, GString *out)
   }
   Stats s = stats_of (r, NULL);
   text_stats (out, "all rows", &s);
-  g_string_append_printf (out, "mean of the groups' medians %.2f %%, interval holds %.0f %% of the rows\n",
-                          mean_of_medians (r, names), s.n > 0 ? 100.0 * s.covered / s.n : 0.0);
+  g_string_append_printf (
+      out, "mean of the groups' medians %.2f %%, interval holds %.0f %% of the rows\n",
+      mean_of_medians (r, names), s.n > 0 ? 100.0 * s.covered / s.n : 0.0);
 }
 
 void

@@ -1,8 +1,8 @@
 /* validate: published measurements against predictions.
  *
- * A table's kind is told by its header (interface §4). A row's own columns are the only inputs; what a
- * row leaves open is filled by the rules of scenarios/published/rules.json and marks the row "assumed".
- * error_pct = 100 (predicted / published - 1), for times and for rates alike.
+ * A table's kind is told by its header (interface §4). A row's own columns are the only inputs;
+ * what a row leaves open is filled by the rules of scenarios/published/rules.json and marks the row
+ * "assumed". error_pct = 100 (predicted / published - 1), for times and for rates alike.
  */
 #ifndef CLUSTERSIM_VALIDATE_H
 #define CLUSTERSIM_VALIDATE_H
@@ -23,9 +23,9 @@ typedef struct {
 } RowResult;
 
 typedef struct {
-  const char *table;   /* static: "runs" */
-  GArray *rows;        /* RowResult */
-  char *group_column;  /* owned */
+  const char *table;  /* static: "runs" */
+  GArray *rows;       /* RowResult */
+  char *group_column; /* owned */
 } ValidateResult;
 
 typedef struct {
@@ -63,7 +63,8 @@ typedef struct {
 gboolean run_row_spec (const RunContext *c, guint row, Spec *out, GString *assumed, char **reason);
 void validate_run_row (const RunContext *c, guint row, RowResult *out);
 
-/* The interval of a prediction, from the errors on published runs (scenarios/published/errors.json). */
+/* The interval of a prediction, from the errors on published runs
+ * (scenarios/published/errors.json). */
 StepInterval step_interval_for (const Spec *s);
 
 #endif

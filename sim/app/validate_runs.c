@@ -51,9 +51,11 @@ opt_regex (const JsonRef *obj, const char *key, GRegex **out, GError **error)
 static gboolean
 read_rule (const JsonRef *obj, const char *value_key, Rule *r, GError **error)
 {
-  const char *const keys[] = { "gpu", "interconnect", "framework", "model", "source_title", "year_min",
-                               "precision", "fsdp", "year_max", "sequence_parallel", "zero_stage", "flops", "attention",
-                               "why", value_key, NULL };
+  const char *const keys[] = {
+      "gpu",        "interconnect", "framework", "model",    "source_title",
+      "year_min",   "precision",    "fsdp",      "year_max", "sequence_parallel",
+      "zero_stage", "flops",        "attention", "why",      value_key,
+      NULL};
   const char *value = NULL, *flops = "model", *attention = "full";
   gboolean sp = FALSE;
   r->year_max = 9999;
@@ -89,7 +91,7 @@ read_rules (const JsonRef *root, const char *key, const char *value_key, GError 
   g_array_set_clear_func (rules, rule_clear);
   for (int i = 0; i < json_len (&arr); i++) {
     JsonRef item = json_item (&arr, i);
-    Rule r = { 0 };
+    Rule r = {0};
     gboolean ok = read_rule (&item, value_key, &r, error);
     g_array_append_val (rules, r);
     if (!ok)
@@ -107,7 +109,8 @@ run_rules_load (GError **error)
     return NULL;
   JsonRef root = json_root (doc);
   g_autoptr (RunRules) r = g_new0 (RunRules, 1);
-  static const char *const keys[] = { "format", "why", "fabric", "software", "model", "metric", NULL };
+  static const char *const keys[] = {"format", "why",    "fabric", "software",
+                                     "model",  "metric", NULL};
   if (!json_check_keys (&root, keys, error) ||
       (r->fabric = read_rules (&root, "fabric", "fabric", error)) == NULL ||
       (r->software = read_rules (&root, "software", "software", error)) == NULL ||
@@ -195,8 +198,7 @@ assume (GString *assumed, const char *what)
   g_string_append (assumed, what);
 }
 
-static gboolean
-skip (char **reason, const char *format, ...) G_GNUC_PRINTF (2, 3);
+static gboolean skip (char **reason, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 static gboolean
 skip (char **reason, const char *format, ...)
@@ -265,8 +267,8 @@ row_precision (const RunContext *c, guint row, Spec *s, char **reason)
   static const struct {
     const char *text;
     DType type;
-  } known[] = { { "mxfp8", DT_MXFP8 }, { "nvfp4", DT_FP4 },  { "fp8", DT_FP8 },   { "bf16", DT_BF16 },
-                { "fp16", DT_FP16 },   { "tf32", DT_TF32 }, { "fp32", DT_FP32 } };
+  } known[] = {{"mxfp8", DT_MXFP8}, {"nvfp4", DT_FP4}, {"fp8", DT_FP8},  {"bf16", DT_BF16},
+               {"fp16", DT_FP16},   {"tf32", DT_TF32}, {"fp32", DT_FP32}};
   g_autofree char *text = g_ascii_strdown (cell (c, row, "precision"), -1);
   for (gsize i = 0; i < G_N_ELEMENTS (known); i++)
     if (strstr (text, known[i].text) != NULL) {
@@ -275,7 +277,8 @@ row_precision (const RunContext *c, guint row, Spec *s, char **reason)
     }
   if (*text == '\0')
     return skip (reason, "precision is not stated");
-  if (s->train.precision == DT_FP8 || s->train.precision == DT_MXFP8 || s->train.precision == DT_FP4)
+  if (s->train.precision == DT_FP8 || s->train.precision == DT_MXFP8 ||
+      s->train.precision == DT_FP4)
     return skip (reason, "precision %s: not predicted yet", cell (c, row, "precision"));
   return TRUE;
 }
@@ -302,8 +305,7 @@ row_train (const RunContext *c, guint row, Spec *s, GString *assumed, char **rea
   else if (g_str_has_prefix (rc, "minimal")) { /* JAX: every matrix product is kept */
     t->recompute = RECOMPUTE_NONE;
     assume (assumed, "no matrix product is recomputed");
-  }
-  else if (*rc != '\0')
+  } else if (*rc != '\0')
     return skip (reason, "recompute mode \"%.60s\" is not known", rc);
   else {
     double year = 0;
@@ -323,9 +325,13 @@ row_sharding (const RunContext *c, guint row, Spec *s, const Rule *software, GSt
     const char *text;
     gint64 stage;
     gboolean fsdp;
-  } known[] = { { "ddp", 0, FALSE },  { "zero1", 1, FALSE }, { "zero2", 2, FALSE },
-                { "zero3", 3, FALSE }, { "fsdp", 3, TRUE },   { "hsdp", 3, TRUE },
-                { "fsdp (ZeRO-2-like: no reshard after forward)", 2, TRUE } };
+  } known[] = {{"ddp", 0, FALSE},
+               {"zero1", 1, FALSE},
+               {"zero2", 2, FALSE},
+               {"zero3", 3, FALSE},
+               {"fsdp", 3, TRUE},
+               {"hsdp", 3, TRUE},
+               {"fsdp (ZeRO-2-like: no reshard after forward)", 2, TRUE}};
   ParallelSpec *p = &s->parallel;
   const char *sh = cell (c, row, "sharding");
   gsize i = 0;
@@ -367,7 +373,8 @@ row_parallel (const RunContext *c, guint row, Spec *s, const Rule *software, GSt
   p->dp = 0;
   integer (c, row, "dp", &p->dp);
   const char *sp = cell (c, row, "seq_parallel");
-  p->sequence_parallel = p->tp > 1 && (*sp != '\0' ? strcmp (sp, "1") == 0 : software->sequence_parallel);
+  p->sequence_parallel =
+      p->tp > 1 && (*sp != '\0' ? strcmp (sp, "1") == 0 : software->sequence_parallel);
   if (*sp == '\0' && p->tp > 1)
     assume (assumed, p->sequence_parallel ? "sequence parallel" : "no sequence parallelism");
   if (!row_sharding (c, row, s, software, assumed, reason))
@@ -432,8 +439,8 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
 
 /* ---- what is compared ---- */
 
-/* The convention of a printed TFLOP/s or MFU: tags of metric_note where the table has them, else the
- * rule of the source. */
+/* The convention of a printed TFLOP/s or MFU: tags of metric_note where the table has them, else
+ * the rule of the source. */
 static void
 convention (const RunContext *c, guint row, gboolean *hardware, gboolean *causal)
 {
@@ -454,8 +461,8 @@ convention (const RunContext *c, guint row, gboolean *hardware, gboolean *causal
 static gboolean
 published (const RunContext *c, guint row, RowResult *out)
 {
-  static const char *const metrics[] = { "step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu",
-                                         "mfu_pct" };
+  static const char *const metrics[] = {"step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu",
+                                        "mfu_pct"};
   for (gsize i = 0; i < G_N_ELEMENTS (metrics); i++)
     if (number (c, row, metrics[i], &out->published) && out->published > 0) {
       out->metric = metrics[i];
@@ -465,8 +472,8 @@ published (const RunContext *c, guint row, RowResult *out)
 }
 
 static double
-predicted_metric (const RunContext *c, guint row, const Spec *s, const Prediction *p, const char *metric,
-                  double step_s)
+predicted_metric (const RunContext *c, guint row, const Spec *s, const Prediction *p,
+                  const char *metric, double step_s)
 {
   gboolean hardware = FALSE, causal = FALSE;
   double model = 0, hard = 0;
