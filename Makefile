@@ -1,12 +1,16 @@
 # clustersim: one non-recursive Makefile. `make help` lists the targets.
-# Variables: CC CFLAGS SAN=address,undefined DEV=1 COV=1 V=1 PREFIX DESTDIR BUILDDIR NVCC
+# Variables: CC CFLAGS SAN=address,undefined COV=1 DEV=1 V=1 JOBS PREFIX DESTDIR BUILDDIR
 
-CC       ?= gcc
+ifeq ($(origin CC),default)
+CC       := gcc
+endif
 PREFIX   ?= /usr/local
 VERSION  := 0.1.0
 PKGS     := glib-2.0 libcjson
+JOBS     ?= $(shell nproc 2>/dev/null || echo 1)
 V        ?= 0
 Q        := $(if $(filter 1,$(V)),,@)
+comma    := ,
 
 BUILDDIR ?= build
 VARIANT  := $(if $(SAN),-san)$(if $(COV),-cov)
@@ -36,6 +40,11 @@ UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c) $(wildcard tests/prop/prop_
 BENCH_SRC  := $(sort $(wildcard tests/bench/bench_*.c))
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 CLI_TESTS  := $(sort $(wildcard tests/cli/*.sh))
+OURS       := $(ENGINE_SRC) $(MODEL_SRC) $(FIT_SRC) $(APP_SRC) $(UNIT_SRC) $(BENCH_SRC)
+HEADERS    := $(sort $(shell find sim models calibrate tests -name '*.h' 2>/dev/null))
+FORMATTED  := $(sort $(shell find sim models calibrate tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null))
+SCRIPTS    := $(sort $(shell find tests -name '*.sh' 2>/dev/null)) $(wildcard .ci/run)
+DATA_FILES := $(sort $(shell find scenarios plots -type f 2>/dev/null))
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 ENGINE_LIB := $(B)/libengine.a
@@ -45,27 +54,35 @@ APP_OBJ    := $(call obj,$(filter-out sim/app/main.c,$(APP_SRC) $(FIT_SRC)))
 UNIT_BIN   := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
 BENCH_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(BENCH_SRC))
 PROGRAM    := $(B)/clustersim
+MAN        := $(B)/clustersim.1
 
-.PHONY: all test test-full lint bench fuzz golden-update plots man install uninstall dist clean help \
-        calibrate cuda FORCE
+.PHONY: all test test-full lint format lint-all lint-text lint-format lint-headers lint-cppcheck bench golden-update \
+        fuzz plots man install uninstall dist clean help FORCE
+.SECONDARY:
+.DELETE_ON_ERROR:
 all: $(PROGRAM)
 
-# A change of flags rebuilds everything: the stamp holds the flags and is touched when they differ.
+# ---- build ----
+# A stamp holds what make does not see by itself and is touched when that changes: the flags (everything is
+# compiled again) and the list of sources (libraries lose the member whose source is gone).
 $(B)/flags: FORCE
 	@mkdir -p $(B)
-	@echo '$(CC) $(ALLCF)' | cmp -s - $@ || echo '$(CC) $(ALLCF)' > $@
+	@echo '$(subst ','\'',$(CC) $(ALLCF))' | cmp -s - $@ || echo '$(subst ','\'',$(CC) $(ALLCF))' > $@
+$(B)/sources: FORCE
+	@mkdir -p $(B)
+	@echo '$(OURS)' | cmp -s - $@ || echo '$(OURS)' > $@
 
 $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	@echo "CC $<"
 	$(Q)$(CC) $(ALLCF) -MMD -MP -c -o $@ $<
 
-$(ENGINE_LIB): $(call obj,$(ENGINE_SRC))
-$(MODEL_LIB): $(call obj,$(MODEL_SRC))
-$(APP_LIB): $(APP_OBJ)
+$(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) $(B)/sources
+$(MODEL_LIB): $(call obj,$(MODEL_SRC)) $(B)/sources
+$(APP_LIB): $(APP_OBJ) $(B)/sources
 $(B)/%.a:
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)ar rcs $@ $(filter %.o,$^)
 
 $(PROGRAM): $(B)/obj/sim/app/main.o $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)
 	@echo "LD $@"
@@ -80,20 +97,37 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)
 	$(Q)$(CC) $(ALLCF) -o $@ $< $(TESTLIBS) $(LIBS)
 
 help:
-	@echo 'make            build $(PROGRAM)'
-	@echo 'make test       all tests (SAN=address,undefined for sanitizers)'
-	@echo 'make bench      speed figures'
-	@echo 'make lint       includes, banned calls, units, format, clang-tidy, cppcheck'
-	@echo 'make fuzz       fuzz the JSON layer (FUZZ_SECONDS=60)'
+	@echo 'make                 build $(PROGRAM)'
+	@echo 'make test            all tests (SAN=address,undefined: with sanitizers; COV=1: counting coverage)'
+	@echo 'make test-full       the same with longer random tests, then with sanitizers'
+	@echo 'make lint            includes, banned calls, units, lengths, format, clang-tidy, analyzer, cppcheck'
+	@echo 'make format          clang-format, in place'
+	@echo 'make bench           speed figures'
+	@echo 'make fuzz            fuzz the readers (FUZZ_SECONDS=60)'
 	@echo 'make golden-update   rewrite the golden reports and show the difference'
-	@echo 'make install    PREFIX=$(PREFIX) DESTDIR='
+	@echo 'make plots           sample pictures in $(B)/plots'
+	@echo 'make man             manual page (needs help2man)'
+	@echo 'make install         PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); make uninstall takes it away'
+	@echo 'make dist            source archive of HEAD in $(BUILDDIR)'
+	@echo 'make compile_commands.json   for editors'
+	@echo 'DEV=1: warnings are errors; V=1: show commands; JOBS=$(JOBS): tests and checks at a time'
 
+# ---- tests ----
+TEST_ENV = CLUSTERSIM=$(PROGRAM) CLUSTERSIM_SCENARIOS=scenarios CLUSTERSIM_PLOTS=plots G_TEST_SRCDIR=. \
+           SANITIZED='$(SAN)'
 test: $(PROGRAM) $(UNIT_BIN)
-	@CLUSTERSIM=$(PROGRAM) CLUSTERSIM_SCENARIOS=scenarios G_TEST_SRCDIR=. SANITIZED='$(SAN)' \
-	  prove -e '' $(UNIT_BIN) $(CLI_TESTS)
+	@$(TEST_ENV) prove -j$(JOBS) -e '' $(UNIT_BIN) $(CLI_TESTS)
+
+test-full: $(PROGRAM) $(UNIT_BIN)
+	@CLUSTERSIM_TEST_FULL=1 $(TEST_ENV) prove -j$(JOBS) -e '' $(UNIT_BIN) $(CLI_TESTS)
+	@$(MAKE) --no-print-directory test SAN=address,undefined
 
 bench: $(PROGRAM) $(BENCH_BIN)
-	@for b in $(BENCH_BIN); do $$b || exit 1; done
+	@for b in $(BENCH_BIN); do $(TEST_ENV) $$b || exit 1; done
+
+golden-update: $(PROGRAM)
+	@test -x tests/golden/update.sh || { echo 'no tests/golden/update.sh'; exit 1; }
+	@$(TEST_ENV) tests/golden/update.sh && git --no-pager diff --stat -- tests/golden
 
 # Fuzzing: libFuzzer comes with clang. New inputs are kept under the build folder between runs; an input
 # that fails is left there as crash-…
@@ -112,7 +146,73 @@ $(FUZZ_DIR)/%: tests/fuzz/%.c $(FUZZ_APP) $(wildcard sim/app/*.h)
 	$(Q)$(FUZZ_CC) $(BASE) -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	  $(INC) $(DEFS) $(PKGCF) $(CFLAGS) -o $@ $< $(FUZZ_APP) $(LIBS)
 
-clean:
-	rm -rf $(BUILDDIR)
+plots:
+	@mkdir -p $(B)/plots
+	@for f in tests/data/plot/*.csv; do k=$$(basename $$f .csv); for e in svg png; do \
+	  gnuplot -d -e "data='$$f'; out='$(B)/plots/$$k.$$e'; title='Sample: $$k'" plots/$$k.gp || exit 1; done; done
+	@ls $(B)/plots
 
+# ---- lint: a source that passed is not looked at again until it, a header of it or the rules change ----
+lint:
+	@$(MAKE) --no-print-directory -j$(JOBS) lint-all
+lint-all: lint-text lint-format lint-headers lint-cppcheck $(patsubst %.c,$(B)/lint/%.ok,$(OURS))
+	@echo 'lint: clean'
+
+lint-text: $(PROGRAM)
+	@for l in includes style units length; do perl tests/lint/$$l.pl || exit 1; done
+	@tests/lint/selftest.sh
+	@CLUSTERSIM=$(PROGRAM) tests/lint/scenarios.sh
+	@shellcheck $(SCRIPTS)
+format:
+	@clang-format -i $(FORMATTED)
+lint-format:
+	@clang-format --dry-run -Werror $(FORMATTED)
+lint-headers:
+	@printf '%s\n' $(HEADERS) | xargs -P 2 -n 1 $(CC) $(ALLCF) -Werror -fsyntax-only -x c
+lint-cppcheck:
+	@mkdir -p $(B)/lint/cppcheck
+	@cppcheck -q -j2 --cppcheck-build-dir=$(B)/lint/cppcheck --enable=warning,performance,portability \
+	  --std=c11 --library=gtk --inline-suppr --suppressions-list=tests/lint/cppcheck.supp --error-exitcode=1 \
+	  --template='{file}:{line}: {message} [{id}]' -D_GNU_SOURCE '-DG_DEFINE_QUARK(QN,q_n)=' '-DG_GNUC_PRINTF(f,a)=' \
+	  $(patsubst %,-I %,sim/engine models sim/app calibrate) $(wildcard sim models calibrate tests)
+# Loops that fill an array up to a count are beyond the analyzer; -Wall has its own check of the same.
+ANALYZER := -Wno-analyzer-use-of-uninitialized-value
+$(B)/lint/%.ok: %.c $(B)/obj/%.o .clang-tidy $(wildcard tests/.clang-tidy) | compile_commands.json
+	@mkdir -p $(@D)
+	@clang-tidy -p . --quiet $< 2>/dev/null
+	@$(if $(filter tests/%,$<),,$(CC) $(ALLCF) -Werror -fanalyzer $(ANALYZER) -c -o /dev/null $<)
+	@touch $@
+
+compile_commands.json: FORCE
+	$(file >$@,[)
+	$(foreach f,$(OURS),$(file >>$@,{"directory": "$(CURDIR)"$(comma) "file": "$(f)"$(comma)  \
+	  "command": "$(subst ",\",$(CC) $(ALLCF)) -c $(f)"}$(if $(filter $(f),$(lastword $(OURS))),,$(comma))))
+	$(file >>$@,])
+	@:
+
+# ---- install ----
+man: $(MAN)
+$(MAN): $(PROGRAM)
+	@if command -v help2man >/dev/null; then \
+	  help2man -N -n 'predict how training of large models scales on GPU clusters' -o $@ $(PROGRAM); \
+	else echo 'man: help2man is not installed, so there is no manual page'; fi
+
+install: $(PROGRAM) man
+	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/clustersim
+	@for f in $(DATA_FILES); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/clustersim/$$f || exit 1; done
+	@if [ -e $(MAN) ]; then install -D -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/clustersim.1; fi
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/clustersim $(DESTDIR)$(PREFIX)/share/man/man1/clustersim.1
+	rm -rf $(DESTDIR)$(PREFIX)/share/clustersim
+
+dist:
+	@mkdir -p $(BUILDDIR)
+	git archive --format=tar.gz --prefix=clustersim-$(VERSION)/ -o $(BUILDDIR)/clustersim-$(VERSION).tar.gz HEAD
+
+clean:
+	rm -rf $(BUILDDIR) compile_commands.json
+
+# Rules that belong to one folder stand there, such as calibrate/cuda.mk.
+-include $(sort $(wildcard calibrate/*.mk))
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -25,6 +25,13 @@ typedef struct {
   Breakdown *out;
 } Walk;
 
+static gboolean
+is_rendezvous (const ProgramSet *set, guint rank, const Op *op)
+{
+  return op->group != OP_NO_GROUP &&
+         set->groups[(gsize)rank * set->n_slots + op->group] != GROUP_NONE;
+}
+
 static const Op *
 op_at (const ProgramSet *set, guint rank, guint stream, guint i)
 {
@@ -83,6 +90,51 @@ add_op (Breakdown *out, const OpCost *c)
     out->part[p] += c->part[p];
 }
 
+/* The same for an operation that took ticks in place of its cost's duration (jitter, a slow rank):
+ * each part in proportion, what rounding leaves to the largest. */
+static void
+add_scaled (Breakdown *out, const OpCost *c, SimTime ticks)
+{
+  SimTime left = ticks;
+  guint largest = 0;
+  if (ticks == c->duration) {
+    add_op (out, c);
+    return;
+  }
+  for (guint p = 0; p < PART_COUNT; p++) {
+    SimTime part =
+        c->duration > 0 ? (SimTime)((double)c->part[p] / (double)c->duration * (double)ticks) : 0;
+    part = MIN (part, left);
+    out->part[p] += part;
+    left -= part;
+    if (c->part[p] > c->part[largest])
+      largest = p;
+  }
+  out->part[largest] += left;
+}
+
+/* Tells the wait before an operation that ended at end, and returns when it began. */
+static SimTime
+add_wait (Walk *w, guint rank, const Op *op, SimTime now, SimTime end)
+{
+  SimTime begin = end - w->set->costs[op->cost].duration;
+  guint peer = 0, st = 0, index = 0;
+  if (begin == now)
+    return now;
+  SimTime arrival = now;
+  if (latest_wait (w, rank, op, &peer, &st, &index))
+    arrival = CLAMP (exec_op_end (w->set, w->res, peer, st, index), now, end);
+  if (!is_rendezvous (w->set, rank, op))
+    begin = arrival; /* it starts when the last of its waits holds, however long it then takes */
+  begin = CLAMP (begin, now, end);
+  arrival = MIN (arrival, begin);
+  if (arrival > now)
+    attribute_wait (w, peer, st, index, now, arrival);
+  /* what is left is a rendezvous waiting for its other members */
+  w->out->part[PART_BUBBLE] += begin - arrival;
+  return begin;
+}
+
 void
 breakdown_compute (const ProgramSet *set, const ExecResult *res, guint rank, guint stream,
                    Breakdown *out)
@@ -94,20 +146,8 @@ breakdown_compute (const ProgramSet *set, const ExecResult *res, guint rank, gui
   for (guint i = 0; i < n; i++) {
     const Op *op = op_at (set, rank, stream, i);
     SimTime end = exec_op_end (set, res, rank, stream, i);
-    SimTime begin = end - set->costs[op->cost].duration;
-    if (begin > now) {
-      guint peer = 0, st = 0, index = 0;
-      SimTime arrival = begin;
-      if (latest_wait (&w, rank, op, &peer, &st, &index)) {
-        arrival = CLAMP (exec_op_end (set, res, peer, st, index), now, begin);
-        attribute_wait (&w, peer, st, index, now, arrival);
-      } else {
-        arrival = now;
-      }
-      /* what is left is a rendezvous waiting for its other members */
-      out->part[PART_BUBBLE] += begin - arrival;
-    }
-    add_op (out, &set->costs[op->cost]);
+    SimTime begin = add_wait (&w, rank, op, now, end);
+    add_scaled (out, &set->costs[op->cost], end - begin);
     now = end;
   }
   if (now < res->end) {

@@ -4,7 +4,6 @@
 
 #include "compile_fsdp.h"
 
-enum { PEER_NEXT, PEER_PREV, N_PEERS };
 enum { SLOT_STEP, SLOT_EMBED, N_SLOTS };
 
 static const char *const stream_names[] = {
@@ -16,6 +15,27 @@ static inline gsize
 at (const Compile *c, guint stage, guint mb)
 {
   return (gsize)stage * c->t->microbatches + mb;
+}
+
+/* Whether an activation that leaves stage, or a gradient, has somewhere to go. */
+static gboolean
+feeds (const Compile *c, const SchedAction *a)
+{
+  guint part = sched_part (c->t, a->stage);
+  return a->kind == SCHED_F ? part + 1 < sched_depth (c->t) : a->kind != SCHED_W && part > 0;
+}
+
+static gboolean
+is_fed (const Compile *c, const SchedAction *a)
+{
+  guint part = sched_part (c->t, a->stage);
+  return a->kind == SCHED_F ? part > 0 : a->kind != SCHED_W && part + 1 < sched_depth (c->t);
+}
+
+static StageCost *
+stage_cost (const Compile *c, guint stage)
+{
+  return &c->stage[sched_part (c->t, stage)];
 }
 
 static gboolean
@@ -56,7 +76,7 @@ compute_ops_of (const Compile *c, const SchedAction *a, guint row_index)
   if (c->fsdp != NULL)
     n = fsdp_compute_ops (c, a, is_last_backward (c, a, row_index));
   else if (is_cut (c, a, row_index))
-    n = c->stage[a->stage].n_pieces;
+    n = stage_cost (c, a->stage)->n_pieces;
   return n + (c->host_bound ? 1 : 0);
 }
 
@@ -106,12 +126,12 @@ count_positions (Compile *c)
       gsize k = at (c, a->stage, a->microbatch);
       if (a->kind == SCHED_F) {
         c->pos_f[k] = pos;
-        if (a->stage + 1u < t->stages && t->stage_rank[a->stage + 1] != r)
+        if (feeds (c, a) && t->stage_rank[a->stage + 1] != r)
           c->act_count[k] =
               ++sent[send_stream (c, r, t->stage_rank[a->stage + 1], FALSE) == STREAM_PREV];
       } else if (a->kind != SCHED_W) {
         c->pos_b[k] = pos;
-        if (a->stage > 0 && t->stage_rank[a->stage - 1] != r)
+        if (feeds (c, a) && t->stage_rank[a->stage - 1] != r)
           c->grad_count[k] =
               ++sent[send_stream (c, r, t->stage_rank[a->stage - 1], TRUE) == STREAM_PREV];
       }
@@ -120,10 +140,33 @@ count_positions (Compile *c)
   }
 }
 
+/* Peers are offsets on the ring of ranks: +1 and -1 for all that the generators make, others where
+ * a table from a file places its stages otherwise. */
+static void
+find_peers (Compile *c)
+{
+  const SchedTable *t = c->t;
+  guint n = t->ranks;
+  c->slot = g_new (guint32, n);
+  for (guint i = 0; i < n; i++)
+    c->slot[i] = G_MAXUINT32;
+  for (guint s = 0; s + 1 < t->stages; s++) {
+    guint from = t->stage_rank[s], to = t->stage_rank[s + 1];
+    if (from == to || sched_part (t, s + 1) == 0)
+      continue;
+    guint32 *ahead = &c->slot[(to + n - from) % n], *back = &c->slot[(from + n - to) % n];
+    if (*ahead == G_MAXUINT32)
+      *ahead = c->n_peers++;
+    if (*back == G_MAXUINT32)
+      *back = c->n_peers++;
+  }
+}
+
 static gint
 peer_slot (const Compile *c, guint rank, guint to)
 {
-  return (rank + 1) % c->t->ranks == to ? PEER_NEXT : PEER_PREV;
+  guint n = c->t->ranks;
+  return (gint)c->slot[(to + n - rank) % n];
 }
 
 /* ---- one row ---- */
@@ -141,7 +184,7 @@ wait_for_input (Row *w, const SchedAction *a)
   const Compile *c = w->c;
   const SchedTable *t = c->t;
   gboolean forward = a->kind == SCHED_F;
-  if (a->kind == SCHED_W || (forward && a->stage == 0) || (!forward && a->stage + 1u >= t->stages))
+  if (!is_fed (c, a))
     return;
   guint from = t->stage_rank[forward ? a->stage - 1 : a->stage + 1];
   if (from == w->rank)
@@ -158,7 +201,7 @@ put_send (Row *w, const SchedAction *a)
   Compile *c = w->c;
   const SchedTable *t = c->t;
   gboolean forward = a->kind == SCHED_F;
-  if (a->kind == SCHED_W || (forward && a->stage + 1u >= t->stages) || (!forward && a->stage == 0))
+  if (!feeds (c, a))
     return;
   guint to = t->stage_rank[forward ? a->stage + 1 : a->stage - 1];
   if (to == w->rank)
@@ -195,7 +238,7 @@ tag_of (const SchedAction *a)
 static void
 put_reduce (Compile *c, double params)
 {
-  guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (compile_reduce_s (c, params)));
+  guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (c, compile_reduce_s (c, params)));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
 }
@@ -205,7 +248,7 @@ static void
 put_pieces (Row *w, const SchedAction *a)
 {
   Compile *c = w->c;
-  StageCost *sc = &c->stage[a->stage];
+  StageCost *sc = stage_cost (c, a->stage);
   const guint32 *costs = a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w;
   double filled = 0;
   for (guint i = 0; i < sc->n_pieces; i++) {
@@ -226,7 +269,7 @@ put_host (Row *w, const SchedAction *a)
   Compile *c = w->c;
   if (!c->host_bound)
     return;
-  guint32 cost = program_cost (c->b, PART_HOST, c->stage[a->stage].pass[pass_of (a)].host);
+  guint32 cost = program_cost (c->b, PART_HOST, stage_cost (c, a->stage)->pass[pass_of (a)].host);
   program_op (c->b, STREAM_HOST, OP_HOST, cost, OP_TAG (TAG_HOST, a->stage, a->microbatch));
   if (c->s->software.p2p_sync &&
       c->t->ranks > 1) /* the host waits for the device before it goes on */
@@ -239,12 +282,12 @@ put_action (Row *w, const SchedAction *a, guint32 index)
 {
   Compile *c = w->c;
   gboolean pieces = c->fsdp == NULL && is_cut (c, a, index);
-  guint32 cost = c->stage[a->stage].cost[pass_of (a)];
+  const StageCost *sc = stage_cost (c, a->stage);
+  guint32 cost = sc->cost[pass_of (a)];
   if (c->fsdp != NULL)
     cost = fsdp_begin (c, a);
   else if (pieces)
-    cost =
-        (a->kind == SCHED_B ? c->stage[a->stage].piece_cost : c->stage[a->stage].piece_cost_w)[0];
+    cost = (a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w)[0];
   put_host (w, a);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
   wait_for_input (w, a);
@@ -275,7 +318,7 @@ rank_params (const Compile *c, guint rank)
   double sum = 0;
   for (guint st = 0; st < c->t->stages; st++)
     if (c->t->stage_rank[st] == rank)
-      sum += stage_params_per_rank (c->s, c->sl, st);
+      sum += stage_params_per_rank (c->s, c->sl, sched_part (c->t, st));
   return sum;
 }
 
@@ -285,7 +328,7 @@ put_gather (Compile *c, double params)
   const Spec *s = c->s;
   double bytes = params * s->software.dp_gather_bytes;
   double t = coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.dp, bytes, NULL);
-  program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (t)),
+  program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
               OP_TAG (TAG_PARAM_GATHER, 0, 0));
 }
 
@@ -296,7 +339,7 @@ put_begin (Row *w)
   const SoftwareProfile *sw = &c->s->software;
   if (sw->data_step_us > 0) {
     program_op (c->b, STREAM_COMPUTE, OP_COMPUTE,
-                program_cost (c->b, PART_DATA, compile_ticks (sw->data_step_us * 1e-6)),
+                program_cost (c->b, PART_DATA, compile_ticks (c, sw->data_step_us * 1e-6)),
                 OP_TAG (TAG_DATA, 0, 0));
   }
   if (gathers_params (c) && sw->dp_overlap_param) { /* parameters updated by the step before */
@@ -331,10 +374,9 @@ put_end (Row *w)
   const Spec *s = c->s;
   const SoftwareProfile *sw = &s->software;
   double params = rank_params (c, w->rank);
+  guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
   gboolean embed =
-      s->model.tied_embeddings && c->t->ranks > 1 &&
-      (w->rank == c->t->stage_rank[0] || w->rank == c->t->stage_rank[c->t->stages - 1]) &&
-      c->t->stage_rank[0] != c->t->stage_rank[c->t->stages - 1];
+      s->model.tied_embeddings && first != last && (w->rank == first || w->rank == last);
   if (has_dp (c) && !c->split && c->fsdp == NULL)
     put_reduce (c, params);
   if (c->fsdp != NULL)
@@ -346,7 +388,7 @@ put_end (Row *w)
     double bytes = (double)c->p.vocab_padded / (double)s->parallel.tp * (double)s->model.hidden *
                    sw->dp_reduce_bytes;
     double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &two, bytes, NULL);
-    program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (t)),
+    program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
                 OP_TAG (TAG_EMBED_GRAD, 0, 0));
     program_group (c->b, STREAM_DP, SLOT_EMBED);
     program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
@@ -356,14 +398,14 @@ put_end (Row *w)
                    (int)MAX (1, s->cluster.gpus / s->cluster.gpus_per_node), 1};
   double norm = all.ranks > 1 ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &all, 8.0, NULL) : 0;
   program_op (c->b, STREAM_COMPUTE, OP_COLL,
-              program_cost (c->b, PART_OPTIMIZER, compile_ticks (norm)),
+              program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
               OP_TAG (TAG_GRAD_NORM, 0, 0));
   program_group (c->b, STREAM_COMPUTE, SLOT_STEP);
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_OUTER, program_count (c->b, STREAM_OUTER));
   SimTime parts[PART_COUNT] = {0};
-  parts[PART_OPTIMIZER] = compile_ticks (optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
-  parts[PART_HOST] = compile_ticks (sw->host_step_us * 1e-6);
+  parts[PART_OPTIMIZER] = compile_ticks (c, optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
+  parts[PART_HOST] = compile_ticks (c, sw->host_step_us * 1e-6);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, program_cost_parts (c->b, parts),
               OP_TAG (TAG_OPTIMIZER, 0, 0));
   if (gathers_params (c) && !sw->dp_overlap_param) {
@@ -379,14 +421,15 @@ static ProgramSet *
 link_ranks (Compile *c)
 {
   guint n = c->t->ranks;
-  guint first = c->t->stage_rank[0], last = c->t->stage_rank[c->t->stages - 1];
-  gboolean embed = c->s->model.tied_embeddings && n > 1 && first != last;
-  ProgramSet *set = program_builder_finish (c->b, n, N_PEERS, N_SLOTS, embed ? 2 : 1);
+  guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
+  gboolean embed = c->s->model.tied_embeddings && first != last;
+  ProgramSet *set = program_builder_finish (c->b, n, c->n_peers, N_SLOTS, embed ? 2 : 1);
   guint32 weight = (guint32)(c->s->cluster.gpus / n);
   set->group_size[0] = n;
   for (guint r = 0; r < n; r++) {
-    set->peers[r * N_PEERS + PEER_NEXT] = (r + 1) % n;
-    set->peers[r * N_PEERS + PEER_PREV] = (r + n - 1) % n;
+    for (guint offset = 0; offset < n; offset++)
+      if (c->slot[offset] != G_MAXUINT32)
+        set->peers[r * c->n_peers + c->slot[offset]] = (r + offset) % n;
     set->groups[r * N_SLOTS + SLOT_STEP] = 0;
     set->rank_weight[r] = weight;
   }
@@ -398,20 +441,54 @@ link_ranks (Compile *c)
   return set;
 }
 
+/* Transfers that block both ends are for schedules with one stage a rank and whole backwards. The
+ * others (interleaved, zero bubble, both directions) were made for sends that are buffered, and
+ * most of them would wait in a circle without. */
+static gboolean
+may_rendezvous (const SchedTable *t)
+{
+  if (t->stages != t->ranks)
+    return FALSE;
+  for (guint32 i = 0; i < t->first[t->ranks]; i++)
+    if (t->actions[i].kind == SCHED_I || t->actions[i].kind == SCHED_W)
+      return FALSE;
+  return TRUE;
+}
+
+/* The copies of a model that is fed from both ends reduce their gradients together: as many times
+ * the ranks, on the nodes of another stage. */
+static void
+join_copies (Compile *c)
+{
+  CollGroup *g = &c->p.groups.dp;
+  int copies = (int)c->t->pipelines;
+  if (copies == 1)
+    return;
+  g->ranks *= copies;
+  if (c->p.groups.pp_same_node) {
+    g->ranks_per_node *= copies;
+    return;
+  }
+  g->nodes *= copies;
+  g->sharers =
+      (int)MAX (1, MIN (c->s->cluster.gpus_per_node, c->s->cluster.gpus) / g->ranks_per_node);
+}
+
 ProgramSet *
 compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const StageTimes *times,
               GError **error)
 {
   Compile c = {.s = s, .t = t, .sl = sl, .times = times};
-  (void)error;
   pricing_init (&c.p, s);
+  join_copies (&c);
   c.b = program_builder_new (STREAM_COUNT, stream_names);
   if (spec_is_fsdp (s) && times == NULL)
     fsdp_init (&c);
   c.split = has_dp (&c) && s->software.dp_overlap_grad && times == NULL && c.fsdp == NULL;
   c.every = s->parallel.zero_stage == 2 && s->software.dp_reduce_every;
-  c.rendezvous = !s->software.pp_overlap && s->parallel.vpp == 1;
+  c.rendezvous = !s->software.pp_overlap && may_rendezvous (t);
   compile_costs (&c);
+  find_peers (&c);
   find_last_backward (&c);
   count_positions (&c);
   for (guint r = 0; r < t->ranks; r++) {
@@ -431,5 +508,11 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
   g_free (c.pos_f);
   g_free (c.pos_b);
   g_free (c.last_back);
+  g_free (c.slot);
+  if (c.overflow) {
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
+                 "the step has an operation of days: the clock of a step ends after 106 days");
+    g_clear_pointer (&set, program_set_free);
+  }
   return set;
 }

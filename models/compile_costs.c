@@ -4,12 +4,13 @@
 #include <string.h>
 
 SimTime
-compile_ticks (double seconds)
+compile_ticks (Compile *c, double seconds)
 {
   SimTime t = 0;
-  gboolean ok = sim_time_from_s (seconds, SIM_TICKS_PS, &t);
-  g_assert (ok);
-  return t;
+  if (sim_time_from_s (seconds, SIM_TICKS_PS, &t) && t <= PASS_TICKS_MAX)
+    return t;
+  c->overflow = TRUE;
+  return 0;
 }
 
 static guint
@@ -34,9 +35,9 @@ compile_layer_cost (Compile *c, gint64 layer, LayerPass pass)
 
 /* Host time that cannot run ahead (the host waits for each transfer) shows as idle GPU time. */
 void
-compile_host_gap (const Compile *c, PassCost *cost)
+compile_host_gap (Compile *c, PassCost *cost)
 {
-  SimTime gap = compile_ticks (c->s->software.host_chunk_us * 1e-6);
+  SimTime gap = compile_ticks (c, c->s->software.host_chunk_us * 1e-6);
   cost->part[PART_HOST] += gap;
   cost->total += gap;
 }
@@ -50,7 +51,7 @@ measured_pass (Compile *c, LayerPass pass, PassCost *out)
              : pass == LP_WEIGHT_GRAD ? st->weight_grad_s
                                       : st->input_grad_s + st->weight_grad_s;
   memset (out, 0, sizeof *out);
-  out->part[PART_COMPUTE] = out->total = compile_ticks (t / (double)c->s->parallel.vpp);
+  out->part[PART_COMPUTE] = out->total = compile_ticks (c, t / (double)c->s->parallel.vpp);
 }
 
 static void
@@ -74,7 +75,7 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
   }
   compile_host_gap (c, out);
   if (pass != LP_WEIGHT_GRAD)
-    out->host += compile_ticks (c->s->software.host_microbatch_us * 1e-6);
+    out->host += compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
 }
 
 static double
@@ -135,14 +136,14 @@ typedef struct {
 } Beside;
 
 static void
-piece_beside (const Compile *c, Beside *b, PassCost *pc, double params)
+piece_beside (Compile *c, Beside *b, PassCost *pc, double params)
 {
   compile_slow_beside (c, pc, b->queue);
   b->queue = MAX (0, b->queue - pc->total);
   b->filled += params;
   if (!compile_bucket_full (c, b->filled))
     return;
-  b->queue += compile_ticks (compile_reduce_s (c, b->filled));
+  b->queue += compile_ticks (c, compile_reduce_s (c, b->filled));
   b->filled = 0;
 }
 
@@ -204,7 +205,7 @@ transfer_cost (Compile *c)
   if (c->times == NULL && !s->parallel.sequence_parallel && sw->pp_scatter_gather)
     t += coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.tp, bytes * (double)s->parallel.tp,
                       NULL);
-  c->send_cost = program_cost (c->b, PART_PP_COMM, compile_ticks (t));
+  c->send_cost = program_cost (c->b, PART_PP_COMM, compile_ticks (c, t));
 }
 
 void
@@ -232,6 +233,7 @@ compile_costs (Compile *c)
         c->stage[s].cost[pass] = program_cost_parts (c->b, c->stage[s].pass[pass].part);
       }
       const PassCost *pc = &c->stage[s].pass[pass];
+      c->overflow |= pc->overflow;
       if (pc->host > pc->total)
         c->host_bound = TRUE;
       if (c->split && (pass == LP_BACKWARD || pass == LP_WEIGHT_GRAD))

@@ -125,15 +125,16 @@ unit_costs (Compile *c, Unit *u)
   const CollGroup *back = c->s->parallel.hpz_size > 0 ? &g->hpz : &g->shard;
   const CollGroup *eg = compile_expert_group (c);
   double shard = (double)g->shard.ranks;
-  u->gather[0] = compile_ticks (sharded_s (c, COLL_ALL_GATHER, &g->shard, u->params, ge, gc) +
-                                sharded_s (c, COLL_ALL_GATHER, eg, u->experts, ge, gc));
-  u->gather[1] = compile_ticks (sharded_s (c, COLL_ALL_GATHER, back, u->params, ge, gc) +
-                                sharded_s (c, COLL_ALL_GATHER, eg, u->experts, ge, gc));
-  u->reduce = compile_ticks (sharded_s (c, COLL_REDUCE_SCATTER, &g->shard, u->params, re, rc) +
-                             sharded_s (c, COLL_REDUCE_SCATTER, eg, u->experts, re, rc));
-  u->replicate = compile_ticks (
-      g->replica.ranks > 1 ? sharded_s (c, COLL_ALL_REDUCE, &g->replica, u->params / shard, re, 0)
-                           : 0);
+  u->gather[0] = compile_ticks (c, sharded_s (c, COLL_ALL_GATHER, &g->shard, u->params, ge, gc) +
+                                       sharded_s (c, COLL_ALL_GATHER, eg, u->experts, ge, gc));
+  u->gather[1] = compile_ticks (c, sharded_s (c, COLL_ALL_GATHER, back, u->params, ge, gc) +
+                                       sharded_s (c, COLL_ALL_GATHER, eg, u->experts, ge, gc));
+  u->reduce = compile_ticks (c, sharded_s (c, COLL_REDUCE_SCATTER, &g->shard, u->params, re, rc) +
+                                    sharded_s (c, COLL_REDUCE_SCATTER, eg, u->experts, re, rc));
+  u->replicate =
+      compile_ticks (c, g->replica.ranks > 1
+                            ? sharded_s (c, COLL_ALL_REDUCE, &g->replica, u->params / shard, re, 0)
+                            : 0);
   for (int i = 0; i < 2; i++)
     u->gather_cost[i] = program_cost (c->b, PART_DP_COMM, u->gather[i]);
   u->reduce_cost = program_cost (c->b, PART_DP_COMM, u->reduce);
@@ -190,7 +191,7 @@ stage_host (Compile *c, guint stage, const StageUnits *su, LayerPass pass)
     calls += su->n_units;
   PassCost *pc = &c->stage[stage].pass[pass];
   pc->host +=
-      compile_ticks (1e-6 * (calls * sw->host_comm_us + su->n_units * sw->fsdp_host_unit_us));
+      compile_ticks (c, 1e-6 * (calls * sw->host_comm_us + su->n_units * sw->fsdp_host_unit_us));
   if (pc->host > pc->total)
     c->host_bound = TRUE;
 }
@@ -200,7 +201,7 @@ fsdp_init (Compile *c)
 {
   const Spec *s = c->s;
   Fsdp *f = c->fsdp = g_new0 (Fsdp, 1);
-  f->n_stages = c->sl->n_stages;
+  f->n_stages = c->t->stages; /* of both copies, where there are two */
   f->depth = (guint)s->software.fsdp_prefetch;
   f->reshard = spec_reshards (s);
   f->every = s->software.dp_reduce_every;
@@ -215,13 +216,14 @@ fsdp_costs (Compile *c, const gboolean kinds[4])
   static const LayerPass pass_of[4] = {LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD};
   for (guint st = 0; st < c->fsdp->n_stages; st++) {
     StageUnits *su = &c->fsdp->stage[st];
-    stage_units (c, st, su);
+    stage_units (c, sched_part (c->t, st), su);
     for (guint u = 0; u < su->n_units; u++)
       unit_costs (c, &su->unit[u]);
     for (guint k = 0; k < 4; k++) {
       if (!kinds[k])
         continue;
-      stage_host (c, st, su, pass_of[k]);
+      if (st < c->sl->n_stages)
+        stage_host (c, st, su, pass_of[k]);
       for (guint i = 0; i < su->n_pieces; i++)
         piece_cost (c, su, i, pass_of[k]);
     }
@@ -355,7 +357,7 @@ fsdp_end (Compile *c, double params)
     return;
   double t = sharded_s (c, COLL_ALL_REDUCE, &g->replica, params / (double)g->shard.ranks,
                         s->software.dp_reduce_bytes, 0);
-  program_op (c->b, STREAM_OUTER, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (t)),
+  program_op (c->b, STREAM_OUTER, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
               OP_TAG (TAG_GRAD_REDUCE, 0, 0));
   program_wait (c->b, STREAM_OUTER, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
 }

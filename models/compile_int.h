@@ -28,21 +28,23 @@ typedef struct {
   PassCost layer[4][LP_COUNT]; /* memo by kind of layer */
   gboolean have[4][LP_COUNT];
   guint32 send_cost, zero_cost;
-  gboolean host_bound;             /* some pass needs the host stream */
-  gboolean split;                  /* the last backward is cut into pieces */
-  gboolean every;                  /* … and so is every other: gradients are reduced in each */
-  gboolean rendezvous;             /* a transfer waits until its receiver has posted it */
+  gboolean host_bound; /* some pass needs the host stream */
+  gboolean split;      /* the last backward is cut into pieces */
+  gboolean every;      /* … and so is every other: gradients are reduced in each */
+  gboolean rendezvous; /* a transfer waits until its receiver has posted it */
+  gboolean overflow;   /* a time did not fit the clock */
+  Fsdp *fsdp;          /* parameters are sharded and gathered unit by unit; else NULL */
+  guint32 *slot;       /* [offset on the ring of ranks]: peer slot, 0 … n_peers-1 */
+  guint n_peers;
   guint32 *act_count, *grad_count; /* [stage*m + mb]: count on the sender's stream */
   guint32 *pos_f, *pos_b;          /* [stage*m + mb]: compute operations before it on its rank */
-  Fsdp *fsdp;                      /* parameters are sharded and gathered unit by unit; else NULL */
   guint32 *last_back; /* per stage: index in its row of the action that completes gradients */
 } Compile;
 
 void compile_costs (Compile *c);
 void compile_costs_clear (Compile *c);
-SimTime compile_ticks (double seconds);
 const PassCost *compile_layer_cost (Compile *c, gint64 layer, LayerPass pass);
-void compile_host_gap (const Compile *c, PassCost *cost);
+void compile_host_gap (Compile *c, PassCost *cost);
 /* Compute of a pass that runs beside so much of a dp collective is slowed by dp_overlap_slowdown.
  */
 void compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside);
@@ -53,5 +55,7 @@ gboolean compile_bucket_full (const Compile *c, double params);
 void compile_layer_params (const Compile *c, gint64 layer, double *dense, double *experts);
 /* Ranks that hold the same experts. */
 const CollGroup *compile_expert_group (const Compile *c);
+/* Seconds to ticks; sets c->overflow and returns 0 when the clock cannot hold them. */
+SimTime compile_ticks (Compile *c, double seconds);
 
 #endif

@@ -32,7 +32,18 @@ typedef struct {
   guint32 *stack;
   guint n_stack;
   guint64 done;
+  gboolean overflow;
 } Fast;
+
+/* t + duration; what runs over the end of the clock stays there and is an error in the end. */
+static inline SimTime
+end_of (Fast *f, SimTime t, SimTime duration)
+{
+  SimTime end;
+  if (G_UNLIKELY (!sim_time_add (t, duration, &end)))
+    f->overflow = TRUE;
+  return end;
+}
 
 void
 exec_result_clear (ExecResult *res)
@@ -54,7 +65,7 @@ arrive (Fast *f, guint32 id, guint32 g, SimTime t, SimTime duration)
   grp->first = id;
   if (++grp->arrived < f->set->group_size[g])
     return FALSE;
-  SimTime end = grp->latest + grp->duration;
+  SimTime end = end_of (f, grp->latest, grp->duration);
   for (guint32 m = grp->first; m != NONE;) {
     FastStream *ms = &f->streams[m];
     guint32 next = ms->next;
@@ -126,7 +137,7 @@ run_stream (Fast *f, guint32 id)
         break;
       continue;
     }
-    s->last = t + duration;
+    s->last = end_of (f, t, duration);
     s->ends[s->pc++] = s->last;
     f->done++;
   }
@@ -152,11 +163,19 @@ report_deadlock (const Fast *f, GError **error)
   g_assert_not_reached ();
 }
 
+static gboolean
+report_overflow (GError **error)
+{
+  g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
+               "the step is longer than its clock, which ends after 106 days");
+  return FALSE;
+}
+
 static void
 collect (const Fast *f, ExecResult *res)
 {
   const ProgramSet *set = f->set;
-  guint64 hash = 14695981039346656037u;
+  guint64 hash = f->done;
   res->end = 0;
   res->last_rank = 0;
   res->operations = f->done;
@@ -169,9 +188,12 @@ collect (const Fast *f, ExecResult *res)
       res->end = end;
       res->last_rank = r;
     }
-    hash = (hash ^ (guint64)end) * 1099511628211u;
   }
-  res->fingerprint = (hash ^ f->done) * 1099511628211u;
+  for (guint64 i = 0; i < f->done; i++) { /* every operation, not the ends of the ranks alone */
+    hash = (hash ^ (guint64)res->ends[i]) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
+    hash ^= hash >> 32;
+  }
+  res->fingerprint = hash;
 }
 
 gboolean
@@ -208,7 +230,9 @@ exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error)
     f.stack[f.n_stack++] = id;
   while (f.n_stack > 0)
     run_stream (&f, f.stack[--f.n_stack]);
-  gboolean ok = f.done == total || report_deadlock (&f, error);
+  gboolean ok = f.overflow       ? report_overflow (error)
+                : f.done < total ? report_deadlock (&f, error)
+                                 : TRUE;
   if (ok)
     collect (&f, res);
   else

@@ -133,7 +133,7 @@ void
 emit_attention_core (Emit *e, gint64 layer, Pass pass)
 {
   const Spec *s = e->p->s;
-  gboolean is_unfused = s->software.attention == ATTN_UNFUSED;
+  gboolean is_unfused = e->p->attention == ATTN_UNFUSED;
   Core c;
   core_dims (e->p, &c);
   if (pass == PASS_BACKWARD && s->train.recompute == RECOMPUTE_SELECTIVE) {

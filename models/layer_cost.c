@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "exec.h"
+#include "gpu_profile.h"
 #include "layer_emit.h"
 
 static const char *const layer_stream_names[] = {"compute", "comm", NULL};
@@ -18,15 +19,17 @@ pricing_init (Pricing *p, const Spec *s)
   p->vocab_padded = spec_padded_vocab (s);
   p->act_bytes = s->train.precision == DT_FP32 || s->train.precision == DT_TF32 ? 4.0 : 2.0;
   p->gemm_dtype = s->train.precision;
+  p->attention = gpu_attention_kernel (s->gpu, s->software.attention);
 }
 
 static SimTime
-ticks (double s)
+ticks (Emit *e, double s)
 {
   SimTime t = 0;
-  gboolean ok = sim_time_from_s (s, SIM_TICKS_PS, &t);
-  g_assert (ok);
-  return t;
+  if (sim_time_from_s (s, SIM_TICKS_PS, &t) && t <= KERNEL_TICKS_MAX)
+    return t;
+  e->overflow = TRUE;
+  return 0;
 }
 
 /* ---- emitting: two streams, joins where one needs the other ---- */
@@ -47,7 +50,7 @@ put_compute (Emit *e, double time_s)
   time_s *= e->p->s->software.compute_scale;
   time_s += (e->p->s->software.tp_overlap_slowdown - 1.0) * MIN (time_s, e->beside_s);
   e->beside_s = 0;
-  guint32 cost = program_cost (e->b, PART_COMPUTE, ticks (time_s));
+  guint32 cost = program_cost (e->b, PART_COMPUTE, ticks (e, time_s));
   program_op (e->b, EMIT_COMPUTE, OP_COMPUTE, cost, OP_TAG (TAG_KERNEL, 0, 0));
   program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_COMM, e->join);
   e->join = 0;
@@ -87,7 +90,7 @@ void
 emit_attention (Emit *e, const char *name, const AttnShape *shape)
 {
   const Spec *s = e->p->s;
-  double t = gpu_attention_s (s->gpu, s->software.attention, shape, s->software.gemm_duty);
+  double t = gpu_attention_s (s->gpu, e->p->attention, shape, s->software.gemm_duty);
   record (e, name, "attention", t, 0, 0, FALSE);
   put_compute (e, t);
   e->kernels += shape->pass == PASS_FORWARD ? 1 : 3;
@@ -99,7 +102,7 @@ emit_comm_s (Emit *e, const char *name, Part part, double time_s, double bytes, 
   if (time_s <= 0)
     return 0;
   record (e, name, "collective", time_s, 0, bytes, TRUE);
-  guint32 cost = program_cost (e->b, part, ticks (time_s));
+  guint32 cost = program_cost (e->b, part, ticks (e, time_s));
   program_op (e->b, EMIT_COMM, OP_COLL, cost, OP_TAG (TAG_KERNEL, 0, 1));
   program_wait (e->b, EMIT_COMM, PEER_SELF, EMIT_COMPUTE, program_count (e->b, EMIT_COMPUTE));
   guint32 count = program_count (e->b, EMIT_COMM);
@@ -129,7 +132,8 @@ finish_pass (Emit *e, PassCost *out)
   out->kernels = e->kernels + e->calls;
   double host_us = (sw->cuda_graph ? 0.0 : sw->host_kernel_us) * (double)e->kernels +
                    sw->host_comm_us * (double)e->calls + e->host_us;
-  out->host = ticks (host_us * 1e-6);
+  out->host = ticks (e, host_us * 1e-6);
+  out->overflow = e->overflow;
   if (program_count (e->b, EMIT_COMPUTE) == 0 && program_count (e->b, EMIT_COMM) == 0)
     return;
   /* a last, empty operation joins the two streams */
@@ -138,8 +142,10 @@ finish_pass (Emit *e, PassCost *out)
   program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_COMM, program_count (e->b, EMIT_COMM));
   g_autoptr (ProgramSet) set = program_builder_finish (e->b, 1, 0, 0, 0);
   ExecResult res;
-  gboolean ok = exec_run_fast (set, &res, NULL);
-  g_assert (ok);
+  if (!exec_run_fast (set, &res, NULL)) { /* it cannot deadlock: too many long kernels */
+    out->overflow = TRUE;
+    return;
+  }
   Breakdown bd;
   breakdown_compute (set, &res, 0, EMIT_COMPUTE, &bd);
   memcpy (out->part, bd.part, sizeof bd.part);
@@ -192,4 +198,8 @@ pass_cost_add (PassCost *sum, const PassCost *more)
   sum->total += more->total;
   sum->host += more->host;
   sum->kernels += more->kernels;
+  sum->overflow |= more->overflow || more->total > PASS_TICKS_MAX || sum->total > PASS_TICKS_MAX ||
+                   sum->host > PASS_TICKS_MAX;
+  if (sum->overflow)
+    memset (sum->part, 0, sizeof sum->part), sum->total = sum->host = 0;
 }

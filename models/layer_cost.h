@@ -30,7 +30,13 @@ typedef struct {
   SimTime total;
   SimTime host; /* time the host needs to issue it */
   guint kernels;
+  gboolean overflow; /* a time did not fit: the others mean nothing */
 } PassCost;
+
+/* The longest pass, and the longest kernel: 80 hours and 75 minutes. What is longer is an absurd
+ * input that would run over the end of the clock. */
+#define PASS_TICKS_MAX   ((SimTime)1 << 58)
+#define KERNEL_TICKS_MAX ((SimTime)1 << 52)
 
 /* Groups of ranks of a rank, by the order tp, cp, (ep), dp, pp (innermost first). */
 typedef struct {
@@ -53,6 +59,7 @@ typedef struct {
   gint64 vocab_padded;
   double act_bytes; /* bytes of an activation element */
   DType gemm_dtype;
+  AttnKernel attention; /* the software's, or what the part has in its place */
 } Pricing;
 
 void pricing_init (Pricing *p, const Spec *s);

@@ -47,10 +47,11 @@ pipelined_comm (Emit *e, const char *name, CollOp op)
   const Spec *s = e->p->s;
   double t = coll_time_s (s->fabric, op, &e->p->groups.tp, tp_bytes (e->p), NULL);
   double piece = t / (double)s->parallel.tp;
-  emit_comm_s (e, name, PART_TP_COMM, piece, tp_bytes (e->p), FALSE);
+  double piece_bytes = tp_bytes (e->p) / (double)s->parallel.tp;
+  emit_comm_s (e, name, PART_TP_COMM, piece, piece_bytes, FALSE);
   e->beside_s = t - piece;
   /* the rest starts with the kernel: it needs only what the first piece needed */
-  return emit_comm_s (e, name, PART_TP_COMM, t - piece, tp_bytes (e->p), TRUE);
+  return emit_comm_s (e, name, PART_TP_COMM, t - piece, tp_bytes (e->p) - piece_bytes, TRUE);
 }
 
 /* Column-parallel linear forward: gather the sequence first when it is divided. */
@@ -83,15 +84,22 @@ row_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
                   is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, tp_bytes (e->p), FALSE);
 }
 
+/* Of the gradient that micro-batches add up in; a second, 16-bit one beside it is memory only. */
+static double
+main_grad_bytes (const Emit *e)
+{
+  return MIN (e->p->s->software.grad_bytes, 4.0);
+}
+
 static void
 wgrad (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
 {
   emit_gemm (e, name, GEMM_WGRAD, n, k, tokens, 1);
   if (spec_is_fsdp (e->p->s)) /* reduced as it is; only shards are added up */
     return;
-  if (!e->p->s->software.grad_accum_fusion) /* gradient is added to the fp32 main gradient apart */
+  if (!e->p->s->software.grad_accum_fusion) /* gradient is added to the main gradient apart */
     emit_memory (e, "grad add", MEMK_STREAM,
-                 (double)n * (double)k * (e->p->act_bytes + 2.0 * e->p->s->software.grad_bytes));
+                 (double)n * (double)k * (e->p->act_bytes + 2.0 * main_grad_bytes (e)));
 }
 
 static double
@@ -367,7 +375,7 @@ emit_embedding (Emit *e, gint64 layer, LayerPass pass)
   emit_memory (e, "embedding grad", MEMK_EMBEDDING, 3.0 * act);
   /* a dense gradient table is zeroed, written and added to the main gradient; a tied one of sharded
    * parameters to the head's */
-  double main_grad = spec_is_fsdp (s) ? (m->tied_embeddings ? d.a : 0) : s->software.grad_bytes;
+  double main_grad = spec_is_fsdp (s) ? (m->tied_embeddings ? d.a : 0) : main_grad_bytes (e);
   emit_memory (e, "embedding grad table", MEMK_STREAM, table * (2.0 * d.a + 2.0 * main_grad));
 }
 

@@ -15,6 +15,7 @@ typedef struct {
   double beside_s; /* the next kernel runs beside that much of a collective and is slowed by it */
   guint kernels, calls;
   double host_us;
+  gboolean overflow; /* a kernel's time did not fit the clock */
 } Emit;
 
 void emit_gemm (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 k,

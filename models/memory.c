@@ -21,14 +21,25 @@ add (RankParams *sum, RankParams r)
   sum->experts += r.experts;
 }
 
+/* Layers before those of stage in its copy of the model. */
 static gint64
-first_layer (const gint64 *layers_of_stage, guint stage)
+first_layer (const SchedTable *t, const gint64 *layers_of_stage, guint stage)
 {
   gint64 first = 0;
 
-  for (guint v = 0; v < stage; v++)
+  for (guint v = stage - sched_part (t, stage); v < stage; v++)
     first += layers_of_stage[v];
   return first;
+}
+
+/* Whether rank has that part of the model, in any copy. */
+static gboolean
+holds_part (const SchedTable *t, guint rank, guint part)
+{
+  for (guint v = part; v < t->stages; v += sched_depth (t))
+    if (t->stage_rank[v] == rank)
+      return TRUE;
+  return FALSE;
 }
 
 RankParams
@@ -39,22 +50,21 @@ memory_rank_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_
                etp = expert_tp (&s->parallel);
   const gint64 vocab = spec_padded_vocab (s);
   const gint64 width = m->embed_dim > 0 ? m->embed_dim : m->hidden;
-  const gboolean first = t->stage_rank[0] == rank, last = t->stage_rank[t->stages - 1] == rank;
   RankParams sum = {0, 0};
 
   for (guint v = 0; v < t->stages; v++) {
     if (t->stage_rank[v] != rank)
       continue;
-    const gint64 from = first_layer (layers_of_stage, v);
+    const gint64 from = first_layer (t, layers_of_stage, v);
     for (gint64 i = from; i < from + layers_of_stage[v]; i++)
       add (&sum, model_rank_layer (m, i, tp, ep, etp));
   }
-  if (first)
+  if (holds_part (t, rank, 0))
     sum.dense += model_rank_embedding (m, vocab, tp);
-  if (last) {
+  if (holds_part (t, rank, sched_depth (t) - 1)) {
     sum.dense += model_rank_head (m, vocab, tp);
     /* the head of a tied model, and the embedding that MTP modules read, are copies here */
-    if (!first && (m->tied_embeddings || m->mtp_layers > 0))
+    if (!holds_part (t, rank, 0) && (m->tied_embeddings || m->mtp_layers > 0))
       sum.dense += vocab / tp * width;
     add (&sum, model_rank_mtp (m, tp, ep, etp));
   }
@@ -101,6 +111,27 @@ bytes_per_param (const Spec *s, double *param, double *state)
   }
 }
 
+/* Sharded parameters: units at work and fetched ahead, the root unit or, without resharding, all
+ * that the rank runs; the second copy of hpZ; and one unit's gradients before they are reduced. */
+static double
+gathered_bytes (const Spec *s, RankParams held, double layer_params, double gather)
+{
+  const SoftwareProfile *sw = &s->software;
+  const double all = (double)(held.dense + held.experts);
+  const double unit = MIN (all, layer_params * MAX (1, sw->fsdp_unit_layers));
+  const double root =
+      sw->fsdp_root_held ? (double)(spec_padded_vocab (s) * s->model.hidden / s->parallel.tp) : 0;
+  double b = unit * sw->dp_reduce_bytes;
+
+  if (spec_reshards (s))
+    b += MIN (all, unit * (1 + sw->fsdp_prefetch) + root) * gather;
+  else
+    b += all * gather;
+  if (s->parallel.hpz_size > 0)
+    b += all * gather / (double)s->parallel.hpz_size;
+  return b;
+}
+
 /* The layers, messages and copies that are there beside the states; see memory.h. */
 static double
 static_buffers (const Spec *s, const SchedTable *t, RankParams held, double layer_params)
@@ -112,14 +143,12 @@ static_buffers (const Spec *s, const SchedTable *t, RankParams held, double laye
 
   if (t->ranks > 1)
     b += 2 * model_hidden_bytes (s);
-  if (s->parallel.zero_stage >= 2)
-    b += MAX (sw->dp_bucket_bytes,
-              s->parallel.zero_stage >= 3 ? layer_params * sw->dp_reduce_bytes : 0);
-  if (s->parallel.zero_stage >= 3)
-    b += 2 * layer_params * gather; /* the layer at work and the one fetched ahead */
+  if (spec_is_fsdp (s))
+    b += gathered_bytes (s, held, layer_params, gather);
+  else if (s->parallel.zero_stage >= 2)
+    b += sw->dp_bucket_bytes;
   if (bits < 2) /* the quantised weight and its transpose, as Transformer Engine keeps them */
-    b += 2 * bits *
-         (s->parallel.zero_stage >= 3 ? layer_params : (double)(held.dense + held.experts));
+    b += 2 * bits * (spec_is_fsdp (s) ? layer_params : (double)(held.dense + held.experts));
   return b;
 }
 
@@ -143,7 +172,7 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
     a->plain[v] = a->full[v] = 0;
     if (t->stage_rank[v] != rank)
       continue;
-    const gint64 from = first_layer (layers_of_stage, v);
+    const gint64 from = first_layer (t, layers_of_stage, v);
     for (gint64 i = from; i < from + layers_of_stage[v]; i++) {
       const RankParams p = model_rank_layer (m, i, tp, ep, etp);
 
@@ -151,10 +180,10 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
       a->working = MAX (a->working, model_working_bytes_layer (s, i, r));
       a->layer = MAX (a->layer, (double)(p.dense + p.experts));
     }
-    if (v == 0)
+    if (sched_part (t, v) == 0)
       a->plain[v] += model_activation_bytes_embedding (s);
     a->full[v] = a->plain[v];
-    if (v == t->stages - 1) {
+    if (sched_part (t, v) == sched_depth (t) - 1) {
       const double mtp = (double)m->mtp_layers;
       /* a module: its layer, the two norms' inputs, their join, and a head of its own */
       const double module =
@@ -175,8 +204,9 @@ stage_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,
   const SoftwareProfile *sw = &s->software;
   const RankParams held = memory_rank_params (s, t, layers_of_stage, rank);
   const Shards n = zero_shards (&s->parallel);
-  const gint64 zero = s->parallel.zero_stage;
-  const gboolean last = t->stage_rank[t->stages - 1] == rank;
+  const gboolean fsdp = spec_is_fsdp (s);
+  const gint64 zero = fsdp ? 3 : s->parallel.zero_stage;
+  const gboolean last = holds_part (t, rank, sched_depth (t) - 1);
   double param, state, activations, working;
   StageMemory o;
 
@@ -207,7 +237,8 @@ gboolean
 memory_estimate (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, MemReport *out,
                  GError **error)
 {
-  const gint64 layers = first_layer (layers_of_stage, t->stages);
+  const guint end = sched_depth (t) - 1;
+  const gint64 layers = first_layer (t, layers_of_stage, end) + layers_of_stage[end];
   MemReport r = {TRUE, 0, 0, 0, t->ranks, NULL};
 
   if (layers != s->model.num_layers) {

@@ -37,6 +37,7 @@ typedef struct {
 } MemReport;
 
 /* layers_of_stage: layers of each virtual stage, t->stages entries, that add up to the model's. The
+ * A schedule with two copies of the model states its layers twice, copy by copy. The
  * spec must have passed spec_check. Without a GPU profile capacity is 0 and fits is TRUE. out is
  * set only on success and is then cleared with memory_clear. */
 gboolean memory_estimate (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,

@@ -32,6 +32,7 @@ prediction_clear (Prediction *p)
 {
   memory_clear (&p->memory);
   g_clear_pointer (&p->stage_layers, g_free);
+  g_clear_pointer (&p->rank_layers, g_free);
 }
 
 static const SchedTable *
@@ -138,6 +139,46 @@ run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, P
   return FALSE;
 }
 
+/* A table of another shape than the scenario's would be read beyond its ends. */
+static gboolean
+check_table (const Spec *s, const SchedTable *t, const StageLayers *sl, GError **error)
+{
+  if (t->ranks == s->parallel.pp && sched_depth (t) == sl->n_stages &&
+      t->microbatches == spec_microbatches (s))
+    return TRUE;
+  g_set_error (
+      error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
+      "the schedule has %u ranks, %u stages and %u micro-batches, the scenario %" G_GINT64_FORMAT
+      ", %u and %" G_GINT64_FORMAT,
+      t->ranks, sched_depth (t), t->microbatches, s->parallel.pp, sl->n_stages,
+      spec_microbatches (s));
+  return FALSE;
+}
+
+/* Layers of every stage of the table, copy by copy, and of every rank. */
+static gint64 *
+layers_of_table (const SchedTable *t, const StageLayers *sl, gint64 **rank_layers)
+{
+  gint64 *layers = g_new (gint64, t->stages);
+  *rank_layers = g_new0 (gint64, t->ranks);
+  for (guint v = 0; v < t->stages; v++) {
+    layers[v] = sl->n_layers[sched_part (t, v)];
+    (*rank_layers)[t->stage_rank[v]] += layers[v];
+  }
+  return layers;
+}
+
+static gboolean
+run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
+          Prediction *out, GError **error)
+{
+  g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
+  if (!memory_estimate (s, t, layers, &out->memory, error))
+    return FALSE;
+  g_autoptr (ProgramSet) set = compile_step (s, t, sl, opt != NULL ? opt->times : NULL, error);
+  return set != NULL && run_programs (s, set, opt, out, error);
+}
+
 gboolean
 predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Prediction *out,
          GError **error)
@@ -150,11 +191,7 @@ predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Predicti
                             : table_for (s, cache != NULL ? cache : own, error);
   if (t == NULL || !stage_layers_init (&sl, s, error))
     return FALSE;
-  gboolean ok = memory_estimate (s, t, sl.n_layers, &out->memory, error);
-  if (ok) {
-    g_autoptr (ProgramSet) set = compile_step (s, t, &sl, opt != NULL ? opt->times : NULL, error);
-    ok = set != NULL && run_programs (s, set, opt, out, error);
-  }
+  gboolean ok = check_table (s, t, &sl, error) && run_step (s, t, &sl, opt, out, error);
   if (ok) {
     rates (s, out);
     out->n_stages = sl.n_stages;

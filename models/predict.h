@@ -25,6 +25,7 @@ typedef struct {
   MemReport memory;
   gint64 *stage_layers; /* pp * vpp */
   guint n_stages;
+  gint64 *rank_layers; /* pp: layers that a rank of the pipeline holds, in all its chunks */
   guint64 operations, fingerprint;
   double gpu_hours_per_1e9_tokens, usd_per_1e9_tokens, kwh_per_1e9_tokens; /* negative: not known */
 } Prediction;

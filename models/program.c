@@ -213,26 +213,53 @@ program_builder_finish (ProgramBuilder *b, guint n_ranks, guint n_peers, guint n
   return set;
 }
 
+static gboolean invalid (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+static gboolean
+invalid (GError **error, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *text = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error_literal (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, text);
+  return FALSE;
+}
+
 static gboolean
 verify_costs (const ProgramSet *set, GError **error)
 {
   for (guint i = 0; i < set->n_costs; i++) {
     SimTime sum = 0;
     for (guint p = 0; p < PART_COUNT; p++) {
-      if (set->costs[i].part[p] < 0) {
-        g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "cost %u has a negative share",
-                     i);
-        return FALSE;
-      }
+      if (set->costs[i].part[p] < 0)
+        return invalid (error, "cost %u has a negative share", i);
       sum += set->costs[i].part[p];
     }
-    if (sum != set->costs[i].duration) {
-      g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
-                   "cost %u: shares add up to %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " ticks",
-                   i, sum, set->costs[i].duration);
-      return FALSE;
-    }
+    if (sum != set->costs[i].duration)
+      return invalid (
+          error, "cost %u: shares add up to %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " ticks", i,
+          sum, set->costs[i].duration);
   }
+  return TRUE;
+}
+
+static gboolean
+verify_wait (const ProgramSet *set, guint r, guint32 op, const Wait *wait, GError **error)
+{
+  guint peer = r;
+  if (wait->peer != PEER_SELF) {
+    if (wait->peer < 0 || (guint)wait->peer >= set->n_peers)
+      return invalid (error, "rank %u, operation %u waits for peer %d of %u", r, op, wait->peer,
+                      set->n_peers);
+    peer = set->peers[(gsize)r * set->n_peers + (gsize)wait->peer];
+  }
+  if (wait->stream >= set->n_streams || peer >= set->n_ranks || wait->count == 0 ||
+      wait->count > program_ops_of (set, set->rank_program[peer], wait->stream))
+    return invalid (error,
+                    "rank %u, operation %u waits for operation %u of stream %u of rank %u, which "
+                    "does not exist",
+                    r, op, wait->count, wait->stream, peer);
   return TRUE;
 }
 
@@ -240,40 +267,27 @@ static gboolean
 verify_rank (const ProgramSet *set, guint r, guint32 *members, GError **error)
 {
   guint p = set->rank_program[r];
+  if (p >= set->n_programs)
+    return invalid (error, "rank %u runs program %u of %u", r, p, set->n_programs);
   guint32 first = set->first_op[p * set->n_streams];
   guint32 last = set->first_op[(p + 1) * set->n_streams];
   for (guint32 i = first; i < last; i++) {
     const Op *op = &set->ops[i];
-    if (op->cost >= set->n_costs || op->wait0 + op->n_waits > set->n_waits) {
-      g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "operation %u is damaged", i);
-      return FALSE;
-    }
-    for (guint w = 0; w < op->n_waits; w++) {
-      const Wait *wait = &set->waits[op->wait0 + w];
-      guint peer =
-          wait->peer == PEER_SELF ? r : set->peers[(gsize)r * set->n_peers + (gsize)wait->peer];
-      if (wait->stream >= set->n_streams || peer >= set->n_ranks ||
-          wait->count > program_ops_of (set, set->rank_program[peer], wait->stream)) {
-        g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
-                     "rank %u, operation %u waits for operation %u of stream %u of rank %u, which "
-                     "does not exist",
-                     r, i, wait->count, wait->stream, peer);
+    if (op->cost >= set->n_costs || (guint64)op->wait0 + op->n_waits > set->n_waits)
+      return invalid (error, "operation %u is damaged", i);
+    for (guint w = 0; w < op->n_waits; w++)
+      if (!verify_wait (set, r, i, &set->waits[op->wait0 + w], error))
         return FALSE;
-      }
-    }
-    if (op->group != OP_NO_GROUP) {
-      guint32 g = set->groups[(gsize)r * set->n_slots + op->group];
-      if (op->group >= set->n_slots || (g != GROUP_NONE && g >= set->n_groups)) {
-        g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "rank %u: no group slot %u", r,
-                     op->group);
-        return FALSE;
-      }
-    }
+    if (op->group != OP_NO_GROUP && op->group >= set->n_slots)
+      return invalid (error, "rank %u: no group slot %u", r, op->group);
   }
   for (guint s = 0; s < set->n_slots; s++) {
     guint32 g = set->groups[(gsize)r * set->n_slots + s];
-    if (g != GROUP_NONE)
-      members[g]++;
+    if (g == GROUP_NONE)
+      continue;
+    if (g >= set->n_groups)
+      return invalid (error, "rank %u: no group %u", r, g);
+    members[g]++;
   }
   return TRUE;
 }
@@ -288,10 +302,7 @@ program_verify (const ProgramSet *set, GError **error)
     if (!verify_rank (set, r, members, error))
       return FALSE;
   for (guint g = 0; g < set->n_groups; g++)
-    if (members[g] != set->group_size[g]) {
-      g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "group %u has %u members, not %u",
-                   g, members[g], set->group_size[g]);
-      return FALSE;
-    }
+    if (members[g] != set->group_size[g])
+      return invalid (error, "group %u has %u members, not %u", g, members[g], set->group_size[g]);
   return TRUE;
 }

@@ -164,12 +164,24 @@ check_scope (const Spec *s, const char **key, GError **error)
     return unsupported ("model", "latent attention cannot be predicted yet", key, error);
   if (p->ep > 1 || p->etp > 1)
     return unsupported ("parallel.ep", "ep needs a mixture-of-experts model", key, error);
+  if (p->cp > 1 && s->software.attention == ATTN_UNFUSED)
+    return unsupported (
+        "parallel.cp",
+        "context parallelism needs a fused attention kernel, the software profile has "
+        "unfused attention (allowed: cp 1)",
+        key, error);
   if (p->layout != NULL)
     return unsupported ("parallel.layout", "layout strings cannot be predicted yet", key, error);
   if (s->run.fidelity != FIDELITY_ANALYTIC)
     return unsupported ("run.fidelity", "only the analytic level exists yet (allowed: analytic)",
                         key, error);
   return TRUE;
+}
+
+gboolean
+spec_stages_legal (const Spec *s, gint64 stages)
+{
+  return stages <= s->model.num_layers || stages == s->model.num_layers + 2;
 }
 
 static gboolean
@@ -182,7 +194,7 @@ check_shape (const Spec *s, const char **key, GError **error)
     return FALSE;
   if (m->kv_heads % p->tp != 0 && p->tp % m->kv_heads != 0)
     return must_divide ("kv_heads", m->kv_heads, "tp", p->tp, "parallel.tp", key, error);
-  if (p->pp * p->vpp > m->num_layers) {
+  if (!spec_stages_legal (s, p->pp * p->vpp)) {
     if (key != NULL)
       *key = p->vpp > 1 ? "parallel.vpp" : "parallel.pp";
     g_set_error (

@@ -80,6 +80,9 @@ gboolean spec_is_fsdp (const Spec *s);
 gboolean spec_reshards (const Spec *s);
 /* Ranks that share one copy of the parameters: shard_size, or all of dp x cp. */
 gint64 spec_shard_ranks (const Spec *s);
+/* One layer a stage at least; or one less on the first and the last, whose embedding and loss count
+ * as a layer each (126 layers on 128 stages). */
+gboolean spec_stages_legal (const Spec *s, gint64 stages);
 
 gint64 spec_microbatches (const Spec *s); /* per pipeline and step */
 gint64 spec_padded_vocab (const Spec *s);

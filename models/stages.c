@@ -20,7 +20,7 @@ gboolean
 stage_layers_init (StageLayers *sl, const Spec *s, GError **error)
 {
   gint64 stages = s->parallel.pp * s->parallel.vpp;
-  if (stages > s->model.num_layers) {
+  if (!spec_stages_legal (s, stages)) {
     g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
                  "pp %" G_GINT64_FORMAT " x vpp %" G_GINT64_FORMAT " needs %" G_GINT64_FORMAT
                  " layers or more, the model has %" G_GINT64_FORMAT,

@@ -6,7 +6,6 @@
 #include "scenario.h"
 #include "schedule_file.h"
 #include "trace.h"
-#include "validate.h"
 
 typedef struct {
   char *trace, *trace_ranks;
@@ -37,7 +36,8 @@ static gboolean
 run (const char *path, const CliCommon *c, const PredictFlags *f, GError **error)
 {
   Spec s;
-  if (!scenario_load (path, (const char *const *)c->sets, &s, error))
+  g_autoptr (IntervalTable) intervals = interval_table_load (error);
+  if (intervals == NULL || !scenario_load (path, (const char *const *)c->sets, &s, error))
     return FALSE;
   s.run.exact_events |= f->events || f->shuffle;
   s.run.shuffle_ties |= f->shuffle;
@@ -51,7 +51,7 @@ run (const char *path, const CliCommon *c, const PredictFlags *f, GError **error
     spec_clear (&s);
     return FALSE;
   }
-  StepInterval iv = step_interval_for (&s);
+  StepInterval iv = interval_for (intervals, &s, &p);
   g_autoptr (GString) out = g_string_new (NULL);
   if (c->format == FORMAT_JSON)
     report_json (out, &s, &p, &iv);

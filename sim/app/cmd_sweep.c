@@ -9,7 +9,6 @@
 #include "scenario.h"
 #include "schedule_file.h"
 #include "sweep_axes.h"
-#include "validate.h"
 
 typedef struct {
   char **vary, *series, *progress;
@@ -30,6 +29,7 @@ typedef struct {
   JsonDoc *base;
   SweepAxes *axes;
   PredictCache *cache;
+  const IntervalTable *intervals;
   GString *out;
   guint64 done, failed;
 } Sweep;
@@ -62,7 +62,7 @@ static void
 put_result (Sweep *w, const char *const *keys, const char *const *values, const Spec *s,
             const Prediction *p)
 {
-  StepInterval iv = step_interval_for (s);
+  StepInterval iv = interval_for (w->intervals, s, p);
   if (w->c->format != FORMAT_JSON) {
     report_csv_row (w->out, s, p, &iv, values);
     return;
@@ -129,14 +129,21 @@ run (const char *path, const CliCommon *c, const SweepFlags *f, GError **error)
   if (axes == NULL)
     return FALSE;
   g_autoptr (JsonDoc) base = scenario_document (path, (const char *const *)c->sets, error);
-  if (base == NULL)
+  g_autoptr (IntervalTable) intervals = base != NULL ? interval_table_load (error) : NULL;
+  if (intervals == NULL)
     return FALSE;
   g_autoptr (Output) file = output_open (c->output, error);
   if (file == NULL)
     return FALSE;
   g_autoptr (GString) out = g_string_new (NULL);
   g_autoptr (PredictCache) cache = predict_cache_new ();
-  Sweep w = {.c = c, .f = f, .base = base, .axes = axes, .cache = cache, .out = out};
+  Sweep w = {.c = c,
+             .f = f,
+             .base = base,
+             .axes = axes,
+             .cache = cache,
+             .intervals = intervals,
+             .out = out};
   const char *const *keys = sweep_axes_keys (axes);
   g_autofree const char **values = g_new0 (const char *, g_strv_length ((char **)keys) + 1);
   g_autoptr (GError) first = NULL;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ static const struct {
 static const Command commands[] = {
     {"predict", "one training step: time, throughput, MFU, breakdown, memory", cmd_predict_run},
     {"sweep", "many predictions: the product of values, one result a line", cmd_sweep_run},
+    {"explain", "which numbers, from which source, gave the answer", cmd_explain_run},
     {"validate", "predictions against a table of published measurements", cmd_validate_run},
     {"import", "a file you already have into a scenario part", cmd_import_run},
     {"list", "what ships: gpus, models, fabrics, software, schedules", cmd_list_run},
@@ -133,6 +135,9 @@ main (int argc, char **argv)
 {
   setlocale (LC_CTYPE, ""); /* not LC_NUMERIC: numbers are the same everywhere */
   g_set_prgname ("clustersim");
+  /* Programs of one prediction are used again by the next: keep the memory. */
+  mallopt (M_MMAP_THRESHOLD, 1 << 30);
+  mallopt (M_TRIM_THRESHOLD, 1 << 30);
   int status = dispatch (argc, argv);
   /* A full disk or a closed pipe is not success. */
   errno = 0;

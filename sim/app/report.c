@@ -80,14 +80,12 @@ block_memory (GString *out, const Prediction *p)
       continue;
     }
     const StageMemory *st = &m->stages[i];
-    gint64 layers = 0;
-    for (guint k = i; k < p->n_stages; k += m->n_stages)
-      layers += p->stage_layers[k];
     g_string_append_printf (
         out, "  %5u  %6" G_GINT64_FORMAT "  %7.2f  %5.2f  %9.2f  %11.2f  %7.2f  %9.2f  %6.2f%s\n",
-        i, layers, gib (st->weights_bytes), gib (st->gradients_bytes), gib (st->optimizer_bytes),
-        gib (st->activations_bytes), gib (st->buffers_bytes), gib (st->framework_bytes),
-        gib (st->peak_bytes), (int)i == m->worst_stage ? "  <- worst" : "");
+        i, p->rank_layers[i], gib (st->weights_bytes), gib (st->gradients_bytes),
+        gib (st->optimizer_bytes), gib (st->activations_bytes), gib (st->buffers_bytes),
+        gib (st->framework_bytes), gib (st->peak_bytes),
+        (int)i == m->worst_stage ? "  <- worst" : "");
   }
   double head = gib (m->capacity_bytes - m->peak_bytes);
   g_string_append_printf (out, "  %s: %.2f of %.2f GiB, %.2f GiB %s\n",

@@ -3,13 +3,9 @@
 #ifndef CLUSTERSIM_REPORT_H
 #define CLUSTERSIM_REPORT_H
 
+#include "interval.h"
 #include "json_write.h"
 #include "predict.h"
-
-/* Relative bounds of the interval that should hold the measured step four times in five. */
-typedef struct {
-  double lo, hi; /* factors on the predicted step time, lo <= 1 <= hi */
-} StepInterval;
 
 void report_text (GString *out, const Spec *s, const Prediction *p, const StepInterval *iv);
 /* Members of one result object, without the braces. */

@@ -21,13 +21,13 @@ schedule_file_load (const Spec *s, SchedTable **out, GError **error)
     g_set_error (error, JSON_ERROR, JSON_ERROR_SYNTAX, "%s: %s", path, why->message);
     return FALSE;
   }
-  if (t->ranks != s->parallel.pp || t->stages != s->parallel.pp * s->parallel.vpp ||
+  if (t->ranks != s->parallel.pp || sched_depth (t) != s->parallel.pp * s->parallel.vpp ||
       t->microbatches != spec_microbatches (s)) {
     g_set_error (
         error, JSON_ERROR, JSON_ERROR_INCONSISTENT,
         "%s: the table has %u ranks, %u stages, %u micro-batches; the scenario %" G_GINT64_FORMAT
         ", %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT,
-        path, t->ranks, t->stages, t->microbatches, s->parallel.pp,
+        path, t->ranks, sched_depth (t), t->microbatches, s->parallel.pp,
         s->parallel.pp * s->parallel.vpp, spec_microbatches (s));
     return FALSE;
   }

@@ -97,10 +97,11 @@ validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GEr
   g_autoptr (GArray) wheres = g_array_new (FALSE, FALSE, sizeof (Where));
   g_array_set_clear_func (wheres, where_clear);
   g_autoptr (RunRules) rules = run_rules_load (error);
-  if (rules == NULL || !parse_where (t, opt, wheres, error))
+  g_autoptr (IntervalTable) intervals = rules != NULL ? interval_table_load (error) : NULL;
+  if (intervals == NULL || !parse_where (t, opt, wheres, error))
     return NULL;
   g_autoptr (PredictCache) cache = predict_cache_new ();
-  RunContext c = {t, store, rules, cache, opt->stage_times};
+  RunContext c = {t, store, rules, cache, intervals, opt->stage_times};
   ValidateResult *r = g_new0 (ValidateResult, 1);
   r->table = "runs";
   r->group_column = g_strdup (group);

@@ -55,6 +55,7 @@ typedef struct {
   Store *store;
   const RunRules *rules;
   PredictCache *cache;
+  const IntervalTable *intervals;
   gboolean stage_times;
 } RunContext;
 
@@ -62,9 +63,5 @@ typedef struct {
  * assumed: what was filled in, appended. */
 gboolean run_row_spec (const RunContext *c, guint row, Spec *out, GString *assumed, char **reason);
 void validate_run_row (const RunContext *c, guint row, RowResult *out);
-
-/* The interval of a prediction, from the errors on published runs
- * (scenarios/published/errors.json). */
-StepInterval step_interval_for (const Spec *s);
 
 #endif

@@ -509,7 +509,7 @@ validate_run_row (const RunContext *c, guint row, RowResult *out)
     spec_clear (&s);
     return;
   }
-  StepInterval iv = step_interval_for (&s);
+  StepInterval iv = interval_for (c->intervals, &s, &p);
   double a = predicted_metric (c, row, &s, &p, out->metric, p.step_s * iv.lo);
   double b = predicted_metric (c, row, &s, &p, out->metric, p.step_s * iv.hi);
   out->predicted = predicted_metric (c, row, &s, &p, out->metric, p.step_s);

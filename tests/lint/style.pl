@@ -1,0 +1,113 @@
+#!/usr/bin/perl
+# What the code must not do: banned calls, hidden state, unfinished marks, sloppy text.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Lint;
+
+# rule, pattern of a called name, where it is fine, what to use
+my @banned = (
+    [ 'random', qr/rand|random|srand|srandom|rand_r|[dlm]rand48|g_random_\w+|g_rand_\w+/,
+      qr/^$/, 'use a stream of rng.h' ],
+    [ 'clock', qr/time|clock|gettimeofday|clock_gettime|localtime|gmtime|g_get_real_time|g_date_time_new_now\w*/,
+      qr/^$/, 'results must not know the date' ],
+    [ 'clock', qr/g_get_monotonic_time|g_timer_new/, qr{^(sim/app|tests)/},
+      'simulations know only simulated time' ],
+    [ 'string', qr/strcpy|strcat|sprintf|vsprintf|gets|strtok|strncpy|strncat/, qr/^$/,
+      'use g_strdup_printf, GString or g_strsplit' ],
+    [ 'number', qr/ato[ifl]|atoll|strto[dflu]l?l?|sscanf|fscanf|scanf/, qr/^$/,
+      'use g_ascii_strtod or g_ascii_string_to_signed (locale, overflow)' ],
+    [ 'process', qr/system|popen|vfork|g_spawn_command_line_\w+/, qr/^$/, 'use g_spawn_sync with argv (no shell)' ],
+    [ 'memory', qr/malloc|calloc|realloc|reallocarray|strdup|strndup|alloca|g_alloca/, qr{^tests/},
+      'use g_new, g_strdup' ],
+    [ 'exit', qr/exit|_exit|_Exit|quick_exit|abort|g_error/, qr{^(sim/app/main\.c|tests/)},
+      'return a GError, or assert what only a programmer can cause' ],
+    [ 'stdout', qr/printf|puts|putchar|vprintf|g_print/, qr{^(sim/app|tests)/}, 'libraries do not print' ],
+    [ 'locale', qr/setlocale|uselocale|newlocale/, qr{^(sim/app/main\.c|tests/)}, 'only main sets the locale' ],
+    [ 'hash-order', qr/g_hash_table_(?:iter_init|foreach\w*|get_keys\w*|get_values\w*|find)/, qr{^tests/},
+      'hash tables have no order: keep an array for whatever is seen' ],
+);
+# rule, pattern in the code, where it is fine, why
+my @words = (
+    [ 'stdout', qr/\bstdout\b/, qr{^(sim/app|tests)/}, 'libraries do not print' ],
+    [ 'once', qr/^\s*#\s*pragma\s+once/m, qr/^$/, 'use a header guard' ],
+    [ 'pragma', qr/^\s*#\s*pragma\s+(?:GCC\s+optimize|STDC\s+FP_CONTRACT|omp)/m, qr/^$/, 'one set of flags for all' ],
+    [ 'long-double', qr/\blong\s+double\b/, qr/^$/, 'differs by machine' ],
+    [ 'assert', qr/\b(?:assert|G_DISABLE_ASSERT)\b/, qr/^$/, 'use g_assert' ],
+    [ 'goto', qr/\bgoto\b/, qr/^$/, 'use g_autoptr' ],
+);
+
+sub check_calls {
+    my ($file, $code) = @_;
+    for my $b (@banned) {
+        my ($rule, $name, $fine, $instead) = @$b;
+        next if $file =~ $fine;
+        while ($code =~ /(?<![\w.>])($name)\s*\(/g) {
+            finding($file, lines_at($code, $-[0]), $rule, "$1(): $instead");
+        }
+    }
+    # free is for what libc allocated by itself
+    while ($file !~ m{^tests/} && $code !~ /\brealpath \(/ && $code =~ /(?<![\w.>])free\s*\(/g) {
+        finding($file, lines_at($code, $-[0]), 'memory', 'free(): use g_free');
+    }
+    for my $w (@words) {
+        my ($rule, $pattern, $fine, $why) = @$w;
+        next if $file =~ $fine;
+        while ($code =~ /$pattern/g) {
+            finding($file, lines_at($code, $-[0]), $rule, "$&: $why");
+        }
+    }
+}
+
+# Variables that live as long as the program: constant tables are fine, state is not.
+sub check_state {
+    my ($file, $code) = @_;
+    return if $file =~ m{^tests/};
+    while ($code =~ /^([ \t]*)(?:static|_Thread_local)\b([^;{}()=]*)([;=\[])/gm) {
+        my $decl = $2;
+        my $line = lines_at($code, $-[2]);
+        next if $decl =~ /\bconst\b/;
+        finding($file, $line, 'state', "static variable that is not const:" . ($decl =~ s/\s+/ /gr));
+    }
+    while ($code =~ /^(?!static|const|__extension__|typedef|extern|return|struct \w+;|enum|union|G_|\s|#|\/|\})([\w \t\*]+?\w)\s*(?:=|;)/gm) {
+        my ($decl, $at) = ($1, $-[0]);
+        next if $decl !~ /\w[\s*]+\w/ || $decl =~ /\bconst\b/;
+        finding($file, lines_at($code, $at), 'state', "global variable: $decl");
+    }
+}
+
+sub check_guard {
+    my ($file, $code) = @_;
+    return unless $file =~ m{([^/]+)\.h$};
+    (my $guard = "CLUSTERSIM_\U$1\E_H") =~ s/\W/_/g;
+    finding($file, 1, 'guard', "header guard is not $guard")
+        unless $code =~ /^\s*#ifndef $guard\n#define $guard\n/;
+}
+
+sub check_text {
+    my ($file) = @_;
+    my $n = 0;
+    for my $line (split /\n/, text($file)) {
+        $n++;
+        finding($file, $n, 'unfinished', 'finish it, or say in the text what is open and why (NEEDSWORK:)')
+            if $line =~ /\b(?:TO(?:)DO|FIX(?:)ME|X(?:)XX)\b/;
+        finding($file, $n, 'blanks', 'blanks at the end of the line') if $line =~ /[ \t]\r?$/;
+        finding($file, $n, 'tab', 'a tab') if $line =~ /\t/ && $file !~ /Makefile|\.mk$|\.csv$/;
+    }
+    finding($file, $n, 'newline', 'no newline at the end') if $n && text($file) !~ /\n\z/;
+}
+
+for my $file (files(qr/\.(c|h|cu|cuh)$/)) {
+    my $code = code($file);
+    if ($file =~ /\.(c|h)$/) {
+        check_calls($file, $code);
+        check_state($file, $code);
+        check_guard($file, $code);
+    }
+    check_text($file);
+}
+check_text($_)
+    for files(qr{(?:\.(?:md|sh|pl|pm|gp|json|supp|allow)|/run|Makefile)$},
+              qw(Makefile README.md .ci tests calibrate models plots scenarios sim));
+finish('style');
