@@ -2,6 +2,7 @@
 
 #include "fabric.h"
 #include "gpu_profile.h"
+#include "layout.h"
 
 #include <string.h>
 
@@ -170,8 +171,6 @@ check_scope (const Spec *s, const char **key, GError **error)
         "context parallelism needs a fused attention kernel, the software profile has "
         "unfused attention (allowed: cp 1)",
         key, error);
-  if (p->layout != NULL)
-    return unsupported ("parallel.layout", "layout strings cannot be predicted yet", key, error);
   if (s->run.fidelity != FIDELITY_ANALYTIC)
     return unsupported ("run.fidelity", "only the analytic level exists yet (allowed: analytic)",
                         key, error);
@@ -184,6 +183,54 @@ spec_stages_legal (const Spec *s, gint64 stages)
   return stages <= s->model.num_layers || stages == s->model.num_layers + 2;
 }
 
+static gboolean layout_wrong (const char **key, GError **error, const char *format, ...)
+    G_GNUC_PRINTF (3, 4);
+
+static gboolean
+layout_wrong (const char **key, GError **error, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *what = g_strdup_vprintf (format, args);
+  va_end (args);
+  return unsupported ("parallel.layout", what, key, error);
+}
+
+/* The layout against the model and the pipeline. */
+static gboolean
+check_layout (const Spec *s, const char **key, GError **error)
+{
+  const ParallelSpec *p = &s->parallel;
+  g_autoptr (GError) why = NULL;
+  Layout l;
+  if (!layout_parse (p->layout, &l, &why))
+    return layout_wrong (key, error, "%s", why->message);
+  gint64 stages = l.n_stages, layers = l.total_layers, mtp = l.total_mtp, before = 0;
+  for (guint i = 0; i + 1 < l.n_stages; i++)
+    before += l.mtp[i];
+  layout_clear (&l);
+  if (stages != p->pp * p->vpp)
+    return layout_wrong (key, error,
+                         "the layout has %" G_GINT64_FORMAT " stages, pp %" G_GINT64_FORMAT
+                         " x vpp %" G_GINT64_FORMAT " = %" G_GINT64_FORMAT "%s",
+                         stages, p->pp, p->vpp, p->pp * p->vpp,
+                         stages % p->pp == 0 ? " (set vpp to stages / pp)" : "");
+  if (layers != s->model.num_layers)
+    return layout_wrong (
+        key, error, "the layout has %" G_GINT64_FORMAT " layers (t), the model %" G_GINT64_FORMAT,
+        layers, s->model.num_layers);
+  if (mtp != 0 && mtp != s->model.mtp_layers)
+    return layout_wrong (key, error,
+                         "the layout has %" G_GINT64_FORMAT
+                         " prediction modules (m), the model %" G_GINT64_FORMAT,
+                         mtp, s->model.mtp_layers);
+  if (before > 0)
+    return layout_wrong (key, error,
+                         "prediction modules (m) away from the loss cannot be predicted yet "
+                         "(allowed: in the last stage, mL)");
+  return TRUE;
+}
+
 static gboolean
 check_shape (const Spec *s, const char **key, GError **error)
 {
@@ -194,6 +241,8 @@ check_shape (const Spec *s, const char **key, GError **error)
     return FALSE;
   if (m->kv_heads % p->tp != 0 && p->tp % m->kv_heads != 0)
     return must_divide ("kv_heads", m->kv_heads, "tp", p->tp, "parallel.tp", key, error);
+  if (p->layout != NULL)
+    return check_layout (s, key, error);
   if (!spec_stages_legal (s, p->pp * p->vpp)) {
     if (key != NULL)
       *key = p->vpp > 1 ? "parallel.vpp" : "parallel.pp";
