@@ -3,30 +3,23 @@
 #include <string.h>
 
 #include "compile_fsdp.h"
-
-enum { SLOT_STEP, SLOT_EMBED, N_SLOTS };
+#include "gpu_profile.h"
 
 static const char *const stream_names[] = {
     "compute", "to next", "to previous", "data parallel", "host", "data parallel, outer", NULL};
 
 /* ---- where things are: counts on the senders' streams, positions on the receivers' ---- */
 
-static inline gsize
-at (const Compile *c, guint stage, guint mb)
-{
-  return (gsize)stage * c->t->microbatches + mb;
-}
-
 /* Whether an activation that leaves stage, or a gradient, has somewhere to go. */
-static gboolean
-feeds (const Compile *c, const SchedAction *a)
+gboolean
+compile_feeds (const Compile *c, const SchedAction *a)
 {
   guint part = sched_part (c->t, a->stage);
   return a->kind == SCHED_F ? part + 1 < sched_depth (c->t) : a->kind != SCHED_W && part > 0;
 }
 
-static gboolean
-is_fed (const Compile *c, const SchedAction *a)
+gboolean
+compile_is_fed (const Compile *c, const SchedAction *a)
 {
   guint part = sched_part (c->t, a->stage);
   return a->kind == SCHED_F ? part > 0 : a->kind != SCHED_W && part + 1 < sched_depth (c->t);
@@ -44,15 +37,22 @@ completes_gradients (const SchedAction *a)
   return a->kind == SCHED_B || a->kind == SCHED_W;
 }
 
+/* Steps forward round the ring of n ranks; no division: this runs for every action. */
+static inline guint
+ring_distance (guint from, guint to, guint n)
+{
+  return to >= from ? to - from : to + n - from;
+}
+
 /* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its
  * previous. */
-static guint
-send_stream (const Compile *c, guint from, guint to, gboolean gradient)
+guint
+compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient)
 {
   guint n = c->t->ranks;
   if (gradient)
-    return (from + n - 1) % n == to ? STREAM_PREV : STREAM_NEXT;
-  return (from + 1) % n == to ? STREAM_NEXT : STREAM_PREV;
+    return (from == 0 ? n - 1 : from - 1) == to ? STREAM_PREV : STREAM_NEXT;
+  return (from + 1 == n ? 0 : from + 1) == to ? STREAM_NEXT : STREAM_PREV;
 }
 
 /* Does the action complete the gradients of its stage? */
@@ -123,17 +123,17 @@ count_positions (Compile *c)
     guint32 sent[2] = {0, 0}, pos = begin_ops (c);
     for (guint32 i = t->first[r]; i < t->first[r + 1]; i++) {
       const SchedAction *a = &t->actions[i];
-      gsize k = at (c, a->stage, a->microbatch);
+      gsize k = compile_at (c, a->stage, a->microbatch);
       if (a->kind == SCHED_F) {
         c->pos_f[k] = pos;
-        if (feeds (c, a) && t->stage_rank[a->stage + 1] != r)
+        if (compile_feeds (c, a) && t->stage_rank[a->stage + 1] != r)
           c->act_count[k] =
-              ++sent[send_stream (c, r, t->stage_rank[a->stage + 1], FALSE) == STREAM_PREV];
+              ++sent[compile_send_stream (c, r, t->stage_rank[a->stage + 1], FALSE) == STREAM_PREV];
       } else if (a->kind != SCHED_W) {
         c->pos_b[k] = pos;
-        if (feeds (c, a) && t->stage_rank[a->stage - 1] != r)
+        if (compile_feeds (c, a) && t->stage_rank[a->stage - 1] != r)
           c->grad_count[k] =
-              ++sent[send_stream (c, r, t->stage_rank[a->stage - 1], TRUE) == STREAM_PREV];
+              ++sent[compile_send_stream (c, r, t->stage_rank[a->stage - 1], TRUE) == STREAM_PREV];
       }
       pos += compute_ops_of (c, a, i);
     }
@@ -154,7 +154,8 @@ find_peers (Compile *c)
     guint from = t->stage_rank[s], to = t->stage_rank[s + 1];
     if (from == to || sched_part (t, s + 1) == 0)
       continue;
-    guint32 *ahead = &c->slot[(to + n - from) % n], *back = &c->slot[(from + n - to) % n];
+    guint32 *ahead = &c->slot[ring_distance (from, to, n)],
+            *back = &c->slot[ring_distance (to, from, n)];
     if (*ahead == G_MAXUINT32)
       *ahead = c->n_peers++;
     if (*back == G_MAXUINT32)
@@ -166,17 +167,10 @@ static gint
 peer_slot (const Compile *c, guint rank, guint to)
 {
   guint n = c->t->ranks;
-  return (gint)c->slot[(to + n - rank) % n];
+  return (gint)c->slot[ring_distance (rank, to, n)];
 }
 
 /* ---- one row ---- */
-
-typedef struct {
-  Compile *c;
-  guint rank;
-  guint32 sends_next, sends_prev; /* so far */
-  guint32 actions;                /* so far; = host operations */
-} Row;
 
 static void
 wait_for_input (Row *w, const SchedAction *a)
@@ -184,34 +178,34 @@ wait_for_input (Row *w, const SchedAction *a)
   const Compile *c = w->c;
   const SchedTable *t = c->t;
   gboolean forward = a->kind == SCHED_F;
-  if (!is_fed (c, a))
+  if (!compile_is_fed (c, a))
     return;
   guint from = t->stage_rank[forward ? a->stage - 1 : a->stage + 1];
   if (from == w->rank)
     return;
-  gsize k = at (c, forward ? a->stage - 1u : a->stage + 1u, a->microbatch);
-  guint stream = send_stream (c, from, w->rank, !forward);
+  gsize k = compile_at (c, forward ? a->stage - 1u : a->stage + 1u, a->microbatch);
+  guint stream = compile_send_stream (c, from, w->rank, !forward);
   program_wait (c->b, STREAM_COMPUTE, peer_slot (c, w->rank, from), stream,
                 forward ? c->act_count[k] : c->grad_count[k]);
 }
 
-static void
-put_send (Row *w, const SchedAction *a)
+void
+compile_send (Row *w, const SchedAction *a)
 {
   Compile *c = w->c;
   const SchedTable *t = c->t;
   gboolean forward = a->kind == SCHED_F;
-  if (!feeds (c, a))
+  if (!compile_feeds (c, a))
     return;
   guint to = t->stage_rank[forward ? a->stage + 1 : a->stage - 1];
   if (to == w->rank)
     return;
-  guint stream = send_stream (c, w->rank, to, !forward);
+  guint stream = compile_send_stream (c, w->rank, to, !forward);
   program_op (c->b, stream, OP_SEND, c->send_cost,
               OP_TAG (forward ? TAG_SEND_ACT : TAG_SEND_GRAD, a->stage, a->microbatch));
   program_wait (c->b, stream, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   if (c->rendezvous) { /* the receiver posts it after the operation before the consumer */
-    gsize k = at (c, forward ? a->stage + 1u : a->stage - 1u, a->microbatch);
+    gsize k = compile_at (c, forward ? a->stage + 1u : a->stage - 1u, a->microbatch);
     program_wait (c->b, stream, peer_slot (c, w->rank, to), STREAM_COMPUTE,
                   forward ? c->pos_f[k] : c->pos_b[k]);
   }
@@ -236,11 +230,22 @@ tag_of (const SchedAction *a)
 }
 
 static void
-put_reduce (Compile *c, double params)
+put_reduce_over (Compile *c, const CollGroup *group, double params)
 {
-  guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (c, compile_reduce_s (c, params)));
+  if (group->ranks <= 1 || !(params > 0))
+    return;
+  double t = compile_reduce_s (c, group, params);
+  guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (c, t));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
+}
+
+/* Experts are reduced over the ranks that hold the same ones, all else over dp*cp. */
+static void
+put_reduce (Compile *c, StageParams p)
+{
+  put_reduce_over (c, &c->p.groups.dp, p.dense);
+  put_reduce_over (c, &c->p.groups.edp, p.experts);
 }
 
 /* The last backward of a stage, layer by layer; a bucket of gradients is reduced as it fills. */
@@ -250,15 +255,21 @@ put_pieces (Row *w, const SchedAction *a)
   Compile *c = w->c;
   StageCost *sc = stage_cost (c, a->stage);
   const guint32 *costs = a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w;
-  double filled = 0;
+  StageParams filled = {0, 0};
   for (guint i = 0; i < sc->n_pieces; i++) {
     if (i > 0)
       program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, costs[i],
                   OP_TAG (tag_of (a), a->stage, a->microbatch));
-    filled += sc->piece_params[i];
-    if ((compile_bucket_full (c, filled) || i + 1 == sc->n_pieces) && filled > 0) {
-      put_reduce (c, filled);
-      filled = 0;
+    filled.dense += sc->piece_params[i].dense;
+    filled.experts += sc->piece_params[i].experts;
+    gboolean end = i + 1 == sc->n_pieces;
+    if (compile_bucket_full (c, filled.dense) || end) {
+      put_reduce_over (c, &c->p.groups.dp, filled.dense);
+      filled.dense = 0;
+    }
+    if (compile_bucket_full (c, filled.experts) || end) {
+      put_reduce_over (c, &c->p.groups.edp, filled.experts);
+      filled.experts = 0;
     }
   }
 }
@@ -277,13 +288,19 @@ put_host (Row *w, const SchedAction *a)
                   program_count (c->b, STREAM_COMPUTE));
 }
 
-static void
-put_action (Row *w, const SchedAction *a, guint32 index)
+void
+compile_action (Row *w, const SchedAction *a, guint32 index)
 {
   Compile *c = w->c;
   gboolean pieces = c->fsdp == NULL && is_cut (c, a, index);
   const StageCost *sc = stage_cost (c, a->stage);
   guint32 cost = sc->cost[pass_of (a)];
+  if (c->paired != NULL && c->paired[index] != 0) {
+    guint other = sched_part (c->t, c->t->actions[c->paired[index] - 1].stage);
+    guint own = sched_part (c->t, a->stage);
+    gboolean forward = a->kind == SCHED_F;
+    cost = compile_pair_cost (c, forward ? own : other, forward ? other : own, forward);
+  }
   if (c->fsdp != NULL)
     cost = fsdp_begin (c, a);
   else if (pieces)
@@ -292,8 +309,12 @@ put_action (Row *w, const SchedAction *a, guint32 index)
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
   wait_for_input (w, a);
   if (!c->s->software.pp_overlap) { /* the transfer before blocks the stream */
-    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_NEXT, w->sends_next);
-    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_PREV, w->sends_prev);
+    if (w->waited_next != w->sends_next)
+      program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_NEXT, w->sends_next);
+    if (w->waited_prev != w->sends_prev)
+      program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_PREV, w->sends_prev);
+    w->waited_next = w->sends_next;
+    w->waited_prev = w->sends_prev;
   }
   if (c->host_bound)
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
@@ -307,73 +328,100 @@ put_action (Row *w, const SchedAction *a, guint32 index)
                 OP_TAG (TAG_HOST, a->stage, a->microbatch));
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
   }
-  put_send (w, a);
 }
 
 /* ---- the ends of a step ---- */
 
-static double
+static StageParams
 rank_params (const Compile *c, guint rank)
 {
-  double sum = 0;
+  StageParams sum = {0, 0};
   for (guint st = 0; st < c->t->stages; st++)
-    if (c->t->stage_rank[st] == rank)
-      sum += stage_params_per_rank (c->s, c->sl, sched_part (c->t, st));
+    if (c->t->stage_rank[st] == rank) {
+      StageParams p = stage_params_per_rank (c->s, c->sl, sched_part (c->t, st));
+      sum.dense += p.dense;
+      sum.experts += p.experts;
+    }
   return sum;
 }
 
-static void
-put_gather (Compile *c, double params)
+double
+compile_gather_bytes (const Spec *s)
 {
-  const Spec *s = c->s;
-  double bytes = params * s->software.dp_gather_bytes;
-  double t = coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.dp, bytes, NULL);
-  program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
-              OP_TAG (TAG_PARAM_GATHER, 0, 0));
+  gboolean narrow = s->software.fp8_param_gather && spec_narrow (s);
+  return narrow ? s->software.dp_gather_bytes / 2.0 : s->software.dp_gather_bytes;
 }
 
 static void
-put_begin (Row *w)
+put_gather_over (Compile *c, const CollGroup *group, double params, guint32 after)
+{
+  const Spec *s = c->s;
+  if (group->ranks <= 1 || !(params > 0))
+    return;
+  double t =
+      coll_time_s (s->fabric, COLL_ALL_GATHER, group, params * compile_gather_bytes (s), NULL);
+  program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
+              OP_TAG (TAG_PARAM_GATHER, 0, 0));
+  program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, after);
+}
+
+static void
+put_gather (Compile *c, StageParams p, guint32 after)
+{
+  put_gather_over (c, &c->p.groups.dp, p.dense, after);
+  put_gather_over (c, &c->p.groups.edp, p.experts, after);
+}
+
+void
+compile_begin (Row *w)
 {
   Compile *c = w->c;
   const SoftwareProfile *sw = &c->s->software;
+  if (c->fsdp != NULL)
+    fsdp_row (c, w->rank);
   if (sw->data_step_us > 0) {
     program_op (c->b, STREAM_COMPUTE, OP_COMPUTE,
                 program_cost (c->b, PART_DATA, compile_ticks (c, sw->data_step_us * 1e-6)),
                 OP_TAG (TAG_DATA, 0, 0));
   }
   if (gathers_params (c) && sw->dp_overlap_param) { /* parameters updated by the step before */
-    double params = rank_params (c, w->rank);
+    StageParams held = rank_params (c, w->rank);
+    double params = held.dense + held.experts;
     guint parts = sw->dp_bucket_bytes > 0
                       ? (guint)CLAMP (params * sw->dp_gather_bytes / sw->dp_bucket_bytes, 1, 64)
                       : 1;
     for (guint i = 0; i < parts; i++)
-      put_gather (c, params / parts);
+      put_gather (c, (StageParams){held.dense / parts, held.experts / parts}, 0);
     program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_PARAM_GATHER, 0, 0));
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, 1);
   }
 }
 
 static double
-optimizer_s (const Compile *c, double params)
+optimizer_s (const Compile *c, StageParams held)
 {
   const Spec *s = c->s;
-  double shard = c->fsdp != NULL               ? (double)c->p.groups.shard.ranks
-                 : s->parallel.zero_stage >= 1 ? (double)c->p.groups.dp.ranks
-                                               : 1.0;
+  gboolean divided = s->parallel.zero_stage >= 1 || c->fsdp != NULL;
+  const CollGroup *dp = c->fsdp != NULL ? &c->p.groups.shard : &c->p.groups.dp;
+  const CollGroup *edp = c->fsdp != NULL ? compile_expert_shard (c) : &c->p.groups.edp;
+  double params = held.dense / (divided ? (double)dp->ranks : 1.0) +
+                  held.experts / (divided ? (double)edp->ranks : 1.0);
   double update =
-      gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params / shard * s->software.optimizer_traffic_bytes);
+      gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params * s->software.optimizer_traffic_bytes);
+  if (spec_narrow (s)) /* quantised copies of the weights, made once a step */
+    update += gpu_cast_fp8_s (s->gpu, (held.dense + held.experts) *
+                                          (2.0 + 2.0 * dtype_bytes (s->train.precision)) / 3.0);
   /* norm and scaling read the gradients once more */
-  return update + gpu_memory_s (s->gpu, MEMK_STREAM, params / shard * s->software.grad_bytes);
+  return update + gpu_memory_s (s->gpu, MEMK_STREAM, params * s->software.grad_bytes);
 }
 
-static void
-put_end (Row *w)
+void
+compile_end (Row *w)
 {
   Compile *c = w->c;
   const Spec *s = c->s;
   const SoftwareProfile *sw = &s->software;
-  double params = rank_params (c, w->rank);
+  StageParams params = rank_params (c, w->rank);
   guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
   gboolean embed =
       s->model.tied_embeddings && first != last && (w->rank == first || w->rank == last);
@@ -390,17 +438,17 @@ put_end (Row *w)
     double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &two, bytes, NULL);
     program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
                 OP_TAG (TAG_EMBED_GRAD, 0, 0));
-    program_group (c->b, STREAM_DP, SLOT_EMBED);
+    program_group (c->b, STREAM_DP, COMPILE_SLOT_EMBED);
     program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   }
   /* gradient norm over all ranks: everybody waits for the last */
-  CollGroup all = {(int)s->cluster.gpus, (int)MIN (s->cluster.gpus_per_node, s->cluster.gpus),
-                   (int)MAX (1, s->cluster.gpus / s->cluster.gpus_per_node), 1};
-  double norm = all.ranks > 1 ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &all, 8.0, NULL) : 0;
+  double norm = s->cluster.gpus > 1
+                    ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &c->p.groups.all, 8.0, NULL)
+                    : 0;
   program_op (c->b, STREAM_COMPUTE, OP_COLL,
               program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
               OP_TAG (TAG_GRAD_NORM, 0, 0));
-  program_group (c->b, STREAM_COMPUTE, SLOT_STEP);
+  program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_STEP);
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_OUTER, program_count (c->b, STREAM_OUTER));
   SimTime parts[PART_COUNT] = {0};
@@ -410,33 +458,32 @@ put_end (Row *w)
               OP_TAG (TAG_OPTIMIZER, 0, 0));
   if (gathers_params (c) && !sw->dp_overlap_param) {
     guint32 updated = program_count (c->b, STREAM_COMPUTE);
-    put_gather (c, params);
-    program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, updated);
+    put_gather (c, params, updated);
     program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_PARAM_GATHER, 0, 0));
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
   }
 }
 
-static ProgramSet *
-link_ranks (Compile *c)
+ProgramSet *
+compile_link (Compile *c)
 {
   guint n = c->t->ranks;
   guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
   gboolean embed = c->s->model.tied_embeddings && first != last;
-  ProgramSet *set = program_builder_finish (c->b, n, c->n_peers, N_SLOTS, embed ? 2 : 1);
+  ProgramSet *set = program_builder_finish (c->b, n, c->n_peers, COMPILE_N_SLOTS, embed ? 2 : 1);
   guint32 weight = (guint32)(c->s->cluster.gpus / n);
   set->group_size[0] = n;
   for (guint r = 0; r < n; r++) {
     for (guint offset = 0; offset < n; offset++)
       if (c->slot[offset] != G_MAXUINT32)
         set->peers[r * c->n_peers + c->slot[offset]] = (r + offset) % n;
-    set->groups[r * N_SLOTS + SLOT_STEP] = 0;
+    set->groups[r * COMPILE_N_SLOTS + COMPILE_SLOT_STEP] = 0;
     set->rank_weight[r] = weight;
   }
   if (embed) {
     set->group_size[1] = 2;
-    set->groups[first * N_SLOTS + SLOT_EMBED] = 1;
-    set->groups[last * N_SLOTS + SLOT_EMBED] = 1;
+    set->groups[first * COMPILE_N_SLOTS + COMPILE_SLOT_EMBED] = 1;
+    set->groups[last * COMPILE_N_SLOTS + COMPILE_SLOT_EMBED] = 1;
   }
   return set;
 }
@@ -458,20 +505,91 @@ may_rendezvous (const SchedTable *t)
 /* The copies of a model that is fed from both ends reduce their gradients together: as many times
  * the ranks, on the nodes of another stage. */
 static void
-join_copies (Compile *c)
+join_group (const Compile *c, CollGroup *g)
 {
-  CollGroup *g = &c->p.groups.dp;
   int copies = (int)c->t->pipelines;
-  if (copies == 1)
-    return;
   g->ranks *= copies;
   if (c->p.groups.pp_same_node) {
     g->ranks_per_node *= copies;
     return;
   }
   g->nodes *= copies;
-  g->sharers =
-      (int)MAX (1, MIN (c->s->cluster.gpus_per_node, c->s->cluster.gpus) / g->ranks_per_node);
+  g->sharers = (int)MAX (1, spec_domain_gpus (c->s) / g->ranks_per_node);
+}
+
+static void
+join_copies (Compile *c)
+{
+  if (c->t->pipelines == 1)
+    return;
+  join_group (c, &c->p.groups.dp);
+  join_group (c, &c->p.groups.edp);
+  join_group (c, &c->p.groups.shard);
+}
+
+void
+compile_prepare (Compile *c)
+{
+  pricing_init (&c->p, c->s);
+  join_copies (c);
+  c->stream_names = stream_names;
+  c->b = program_builder_new (STREAM_COUNT, stream_names);
+  if (spec_is_fsdp (c->s) && c->times == NULL)
+    fsdp_init (c);
+  c->split = has_dp (c) && c->s->software.dp_overlap_grad && c->times == NULL && c->fsdp == NULL;
+  c->every = c->s->parallel.zero_stage == 2 && c->s->software.dp_reduce_every;
+  c->rendezvous = !c->s->software.pp_overlap && may_rendezvous (c->t);
+  compile_costs (c);
+  find_peers (c);
+  c->scattered = c->n_peers > PROGRAM_MAX_PEERS;
+  c->n_peers = MIN (c->n_peers, PROGRAM_MAX_PEERS);
+  find_last_backward (c);
+  compile_find_pairs (c);
+  count_positions (c);
+}
+
+void
+compile_release (Compile *c)
+{
+  compile_costs_clear (c);
+  program_builder_free (c->b);
+  g_free (c->act_count);
+  g_free (c->grad_count);
+  g_free (c->pos_f);
+  g_free (c->pos_b);
+  g_free (c->last_back);
+  g_free (c->slot);
+}
+
+void
+compile_row (Row *w)
+{
+  const SchedTable *t = w->c->t;
+  compile_begin (w);
+  g_assert (program_count (w->c->b, STREAM_COMPUTE) == begin_ops (w->c));
+  for (guint32 i = t->first[w->rank]; i < t->first[w->rank + 1]; i++) {
+    compile_action (w, &t->actions[i], i);
+    compile_send (w, &t->actions[i]);
+  }
+}
+
+gboolean
+compile_check (const Compile *c, gboolean overflown, GError **error)
+{
+  if (c->overflow)
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
+                 "the step has an operation of days: the clock of a step ends after 106 days");
+  else if (overflown)
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
+                 "a rank has more than %u operations on one stream", PROGRAM_MAX_COUNT);
+  else if (c->scattered)
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
+                 "the stages lie too scattered: a rank would have more than %d distances to its "
+                 "neighbours",
+                 PROGRAM_MAX_PEERS);
+  else
+    return TRUE;
+  return FALSE;
 }
 
 ProgramSet *
@@ -479,40 +597,17 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
               GError **error)
 {
   Compile c = {.s = s, .t = t, .sl = sl, .times = times};
-  pricing_init (&c.p, s);
-  join_copies (&c);
-  c.b = program_builder_new (STREAM_COUNT, stream_names);
-  if (spec_is_fsdp (s) && times == NULL)
-    fsdp_init (&c);
-  c.split = has_dp (&c) && s->software.dp_overlap_grad && times == NULL && c.fsdp == NULL;
-  c.every = s->parallel.zero_stage == 2 && s->software.dp_reduce_every;
-  c.rendezvous = !s->software.pp_overlap && may_rendezvous (t);
-  compile_costs (&c);
-  find_peers (&c);
-  find_last_backward (&c);
-  count_positions (&c);
-  for (guint r = 0; r < t->ranks; r++) {
+  compile_prepare (&c);
+  for (guint r = 0; r < t->ranks && !c.scattered; r++) {
     Row w = {.c = &c, .rank = r};
     program_begin (c.b);
-    put_begin (&w);
-    g_assert (program_count (c.b, STREAM_COMPUTE) == begin_ops (&c));
-    for (guint32 i = t->first[r]; i < t->first[r + 1]; i++)
-      put_action (&w, &t->actions[i], i);
-    put_end (&w);
+    compile_row (&w);
+    compile_end (&w);
   }
-  ProgramSet *set = link_ranks (&c);
-  compile_costs_clear (&c);
-  program_builder_free (c.b);
-  g_free (c.act_count);
-  g_free (c.grad_count);
-  g_free (c.pos_f);
-  g_free (c.pos_b);
-  g_free (c.last_back);
-  g_free (c.slot);
-  if (c.overflow) {
-    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
-                 "the step has an operation of days: the clock of a step ends after 106 days");
+  gboolean overflown = program_builder_overflown (c.b);
+  ProgramSet *set = c.scattered ? NULL : compile_link (&c);
+  compile_release (&c);
+  if (!compile_check (&c, overflown, error))
     g_clear_pointer (&set, program_set_free);
-  }
   return set;
 }

@@ -33,8 +33,12 @@ typedef struct {
 gboolean stage_layers_init (StageLayers *sl, const Spec *s, GError **error);
 void stage_layers_clear (StageLayers *sl);
 
-/* Parameters of one stage held by one tp rank (ep not applied), experts apart. */
-double stage_params_per_rank (const Spec *s, const StageLayers *sl, guint stage);
+/* Parameters of one stage that one rank holds. */
+typedef struct {
+  double dense;   /* reduced over dp*cp */
+  double experts; /* routed experts: reduced over the ranks with the same ones (edp) */
+} StageParams;
+StageParams stage_params_per_rank (const Spec *s, const StageLayers *sl, guint stage);
 
 /* Measured times of one stage and micro-batch in place of the device model (validate
  * --stage-times); seconds, negative: not given. */

@@ -13,19 +13,19 @@ compile_ticks (Compile *c, double seconds)
   return 0;
 }
 
-static guint
-layer_kind (const ModelSpec *m, gint64 layer)
+guint
+compile_layer_kind (const ModelSpec *m, gint64 layer)
 {
   guint k = model_layer_is_moe (m, layer) ? 1 : 0;
-  if (m->sliding_window > 0 && m->sliding_period > 1 && (layer + 1) % m->sliding_period == 0)
+  if (m->sliding_window > 0 && model_layer_window (m, layer) == 0)
     k += 2;
-  return k;
+  return k + (model_layer_is_linear (m, layer) ? 4 : 0);
 }
 
 const PassCost *
 compile_layer_cost (Compile *c, gint64 layer, LayerPass pass)
 {
-  guint k = layer_kind (&c->s->model, layer);
+  guint k = compile_layer_kind (&c->s->model, layer);
   if (!c->have[k][pass]) {
     layer_pass_cost (&c->p, layer, pass, &c->layer[k][pass]);
     c->have[k][pass] = TRUE;
@@ -72,33 +72,29 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
   if (stage + 1 == c->sl->n_stages) {
     head_pass_cost (&c->p, pass, &more);
     pass_cost_add (out, &more);
+    if (c->s->model.mtp_layers > 0)
+      mtp_pass_cost (&c->p, pass, &more);
+    for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
+      pass_cost_add (out, &more);
   }
   compile_host_gap (c, out);
   if (pass != LP_WEIGHT_GRAD)
     out->host += compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
 }
 
-static double
-layer_params (const Compile *c, gint64 layer)
+StageParams
+compile_layer_params (const Compile *c, gint64 layer)
 {
   StageLayers one = {
       .n_stages = 3, .first_layer = (gint64[]){0, layer, 0}, .n_layers = (gint64[]){0, 1, 0}};
   return stage_params_per_rank (c->s, &one, 1);
 }
 
-void
-compile_layer_params (const Compile *c, gint64 layer, double *dense, double *experts)
-{
-  const ParallelSpec *p = &c->s->parallel;
-  double e = (double)model_params_experts (&c->s->model, layer) / (double)(p->ep * MAX (p->etp, 1));
-  *experts += e;
-  *dense += layer_params (c, layer) - e;
-}
-
 const CollGroup *
-compile_expert_group (const Compile *c)
+compile_expert_shard (const Compile *c)
 {
-  return &c->p.groups.shard;
+  const RankGroups *g = &c->p.groups;
+  return g->edp.ranks <= g->shard.ranks ? &g->edp : &g->shard;
 }
 
 /* Compute beside a collective runs at 1/f of its speed until one of them ends. */
@@ -115,11 +111,13 @@ compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside)
 }
 
 double
-compile_reduce_s (const Compile *c, double params)
+compile_reduce_s (const Compile *c, const CollGroup *group, double params)
 {
   const Spec *s = c->s;
   CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
-  return coll_time_s (s->fabric, op, &c->p.groups.dp, params * s->software.dp_reduce_bytes, NULL);
+  if (group->ranks <= 1 || !(params > 0))
+    return 0;
+  return coll_time_s (s->fabric, op, group, params * s->software.dp_reduce_bytes, NULL);
 }
 
 gboolean
@@ -129,22 +127,45 @@ compile_bucket_full (const Compile *c, double params)
   return sw->dp_bucket_bytes > 0 && params * sw->dp_reduce_bytes >= sw->dp_bucket_bytes;
 }
 
-/* Slows a piece by the reductions still under way, and takes its time off them. */
+/* Reductions under way while the last backward goes on: gradients that fill the bucket at hand, and
+ * the time that the full ones still need. */
 typedef struct {
-  double filled;
-  SimTime queue; /* of reductions */
+  StageParams filled;
+  SimTime queue;
 } Beside;
 
 static void
-piece_beside (Compile *c, Beside *b, PassCost *pc, double params)
+piece_beside (Compile *c, Beside *b, PassCost *pc, StageParams params)
 {
+  if (c->s->software.dp_overlap_slowdown <= 1)
+    return;
   compile_slow_beside (c, pc, b->queue);
   b->queue = MAX (0, b->queue - pc->total);
-  b->filled += params;
-  if (!compile_bucket_full (c, b->filled))
-    return;
-  b->queue += compile_ticks (c, compile_reduce_s (c, b->filled));
-  b->filled = 0;
+  b->filled.dense += params.dense;
+  b->filled.experts += params.experts;
+  if (compile_bucket_full (c, b->filled.dense)) {
+    b->queue += compile_ticks (c, compile_reduce_s (c, &c->p.groups.dp, b->filled.dense));
+    b->filled.dense = 0;
+  }
+  if (compile_bucket_full (c, b->filled.experts)) {
+    b->queue += compile_ticks (c, compile_reduce_s (c, &c->p.groups.edp, b->filled.experts));
+    b->filled.experts = 0;
+  }
+}
+
+/* All multi-token modules as one piece; returns its cost. */
+static guint32
+mtp_piece (Compile *c, LayerPass pass, StageParams *params)
+{
+  PassCost one, sum;
+  RankParams r =
+      model_rank_mtp (&c->s->model, c->s->parallel.tp, c->s->parallel.ep, spec_expert_tp (c->s));
+  memset (&sum, 0, sizeof sum);
+  mtp_pass_cost (&c->p, pass, &one);
+  for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
+    pass_cost_add (&sum, &one);
+  *params = (StageParams){(double)r.dense, (double)r.experts};
+  return program_cost_parts (c->b, sum.part);
 }
 
 /* The last backward of a stage in pieces: head, layers last to first, embedding; one cost each. */
@@ -152,30 +173,34 @@ static void
 stage_pieces (Compile *c, guint stage, LayerPass pass)
 {
   StageCost *sc = &c->stage[stage];
-  guint32 *costs = g_new (guint32, c->sl->n_layers[stage] + 2);
-  double *params = g_new0 (double, c->sl->n_layers[stage] + 2);
+  guint32 *costs = g_new (guint32, c->sl->n_layers[stage] + 3);
+  StageParams *params = g_new0 (StageParams, c->sl->n_layers[stage] + 3);
   double table = (double)c->p.vocab_padded * (double)c->s->model.hidden / (double)c->s->parallel.tp;
   PassCost more;
-  Beside beside = {0, 0};
+  Beside beside = {.queue = 0};
   guint n = 0;
   if (stage + 1 == c->sl->n_stages) {
     head_pass_cost (&c->p, pass, &more);
-    params[n] = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : table;
+    params[n].dense = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : table;
     piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
+    if (c->s->model.mtp_layers > 0) {
+      costs[n] = mtp_piece (c, pass, &params[n]);
+      n++;
+    }
   }
   for (gint64 i = c->sl->n_layers[stage]; i-- > 0;) {
     gint64 layer = c->sl->first_layer[stage] + i;
     PassCost lc = *compile_layer_cost (c, layer, pass);
     if (n == 0)
       compile_host_gap (c, &lc);
-    params[n] = layer_params (c, layer);
+    params[n] = compile_layer_params (c, layer);
     piece_beside (c, &beside, &lc, params[n]);
     costs[n++] = program_cost_parts (c->b, lc.part);
   }
   if (stage == 0) {
     embedding_pass_cost (&c->p, pass, &more);
-    params[n] = table + (double)(c->s->model.max_positions * c->s->model.hidden);
+    params[n].dense = table + (double)(c->s->model.max_positions * c->s->model.hidden);
     piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
   }
@@ -208,6 +233,18 @@ transfer_cost (Compile *c)
   c->send_cost = program_cost (c->b, PART_PP_COMM, compile_ticks (c, t));
 }
 
+/* Layer by layer, stage is like the one before it. */
+static gboolean
+same_kinds (const Compile *c, guint stage)
+{
+  const ModelSpec *m = &c->s->model;
+  gint64 a = c->sl->first_layer[stage - 1], b = c->sl->first_layer[stage];
+  for (gint64 i = 0; i < c->sl->n_layers[stage]; i++)
+    if (compile_layer_kind (m, a + i) != compile_layer_kind (m, b + i))
+      return FALSE;
+  return TRUE;
+}
+
 void
 compile_costs (Compile *c)
 {
@@ -223,8 +260,7 @@ compile_costs (Compile *c)
         continue;
       LayerPass pass = pass_of[k];
       gboolean same = s >= 2 && s + 1 < c->sl->n_stages &&
-                      c->sl->n_layers[s] == c->sl->n_layers[s - 1] &&
-                      c->s->model.num_experts == 0 && c->s->model.sliding_period <= 1;
+                      c->sl->n_layers[s] == c->sl->n_layers[s - 1] && same_kinds (c, s);
       if (same) { /* a middle stage like the one before */
         c->stage[s].pass[pass] = c->stage[s - 1].pass[pass];
         c->stage[s].cost[pass] = c->stage[s - 1].cost[pass];
@@ -255,4 +291,6 @@ compile_costs_clear (Compile *c)
   }
   g_clear_pointer (&c->stage, g_free);
   g_clear_pointer (&c->fsdp, fsdp_free);
+  g_clear_pointer (&c->paired, g_free);
+  g_clear_pointer (&c->pair_cost, g_hash_table_unref);
 }

@@ -15,8 +15,8 @@
 #include <string.h>
 
 typedef struct {
-  double params, experts; /* of one rank before sharding */
-  SimTime gather[2];      /* forward, backward */
+  StageParams params; /* of one rank before sharding */
+  SimTime gather[2];  /* forward, backward */
   SimTime reduce, replicate;
   guint32 gather_cost[2], reduce_cost, replicate_cost;
   guint32 held; /* 0: sharded; else the count of its gather on STREAM_DP, plus one */
@@ -24,7 +24,7 @@ typedef struct {
   guint last_piece; /* backward leaves the unit after this piece */
 } Unit;
 
-typedef enum { PIECE_EMBEDDING, PIECE_LAYERS, PIECE_HEAD } PieceKind;
+typedef enum { PIECE_EMBEDDING, PIECE_LAYERS, PIECE_MTP, PIECE_HEAD } PieceKind;
 
 typedef struct {
   PieceKind kind;
@@ -43,7 +43,7 @@ struct Fsdp {
   guint n_stages, depth;
   gboolean reshard, every, barrier;
   gboolean overlap; /* reductions run beside the backward of the next unit */
-  guint32 blocked;  /* operations of STREAM_DP that the next piece must wait for */
+  guint32 *blocked; /* per rank: operations of STREAM_DP that the next piece must wait for */
   StageUnits *stage;
 };
 
@@ -62,6 +62,13 @@ add_piece (StageUnits *su, PieceKind kind, guint unit, gint64 first, gint64 n)
   su->piece[su->n_pieces++] = (Piece){.kind = kind, .unit = unit, .first = first, .n = n};
 }
 
+static void
+add_params (Unit *u, StageParams p)
+{
+  u->params.dense += p.dense;
+  u->params.experts += p.experts;
+}
+
 static double
 table_params (const Compile *c)
 {
@@ -76,20 +83,25 @@ stage_units (Compile *c, guint stage, StageUnits *su)
   gint64 n = c->sl->n_layers[stage], per = MAX (1, (gint64)sw->fsdp_unit_layers);
   gboolean first = stage == 0, last = stage + 1 == c->sl->n_stages;
   guint root = 0;
-  su->unit = g_new0 (Unit, n + 2);
-  su->piece = g_new0 (Piece, n + 2);
+  su->unit = g_new0 (Unit, n + 3);
+  su->piece = g_new0 (Piece, n + 3);
   if (first) {
     root = add_unit (su, sw->fsdp_root_held);
     add_piece (su, PIECE_EMBEDDING, root, 0, 0);
-    su->unit[root].params = table_params (c) + (double)(m->max_positions * m->hidden);
+    su->unit[root].params.dense = table_params (c) + (double)(m->max_positions * m->hidden);
   }
   for (gint64 i = 0; i < n; i += per) {
     guint u = add_unit (su, FALSE);
     gint64 k = MIN (per, n - i);
     add_piece (su, PIECE_LAYERS, u, c->sl->first_layer[stage] + i, k);
     for (gint64 l = 0; l < k; l++)
-      compile_layer_params (c, c->sl->first_layer[stage] + i + l, &su->unit[u].params,
-                            &su->unit[u].experts);
+      add_params (&su->unit[u], compile_layer_params (c, c->sl->first_layer[stage] + i + l));
+  }
+  if (last && m->mtp_layers > 0) {
+    RankParams r = model_rank_mtp (m, c->s->parallel.tp, c->s->parallel.ep, spec_expert_tp (c->s));
+    guint u = add_unit (su, FALSE);
+    add_piece (su, PIECE_MTP, u, 0, 0);
+    add_params (&su->unit[u], (StageParams){(double)r.dense, (double)r.experts});
   }
   if (last) {
     gboolean shared = first && m->tied_embeddings;
@@ -97,7 +109,7 @@ stage_units (Compile *c, guint stage, StageUnits *su)
       root = add_unit (su, sw->fsdp_root_held);
     add_piece (su, PIECE_HEAD, root, 0, 0);
     if (!shared)
-      su->unit[root].params += table_params (c);
+      su->unit[root].params.dense += table_params (c);
   }
   for (guint i = su->n_pieces; i-- > 0;)
     su->unit[su->piece[i].unit].last_piece = i;
@@ -115,26 +127,28 @@ sharded_s (const Compile *c, CollOp op, const CollGroup *g, double params, doubl
          (copy > 0 ? gpu_memory_s (s->gpu, MEMK_STREAM, params * copy) : 0);
 }
 
+/* A unit's dense parameters over one group and its experts over theirs. */
+static SimTime
+both (Compile *c, CollOp op, const CollGroup *dense, const StageParams *p, double elem, double copy)
+{
+  return compile_ticks (c, sharded_s (c, op, dense, p->dense, elem, copy) +
+                               sharded_s (c, op, compile_expert_shard (c), p->experts, elem, copy));
+}
+
 static void
 unit_costs (Compile *c, Unit *u)
 {
   const SoftwareProfile *sw = &c->s->software;
   const RankGroups *g = &c->p.groups;
-  double ge = sw->dp_gather_bytes, re = sw->dp_reduce_bytes;
-  double gc = sw->fsdp_gather_copy_bytes, rc = sw->fsdp_reduce_copy_bytes;
+  double ge = compile_gather_bytes (c->s), re = sw->dp_reduce_bytes;
   const CollGroup *back = c->s->parallel.hpz_size > 0 ? &g->hpz : &g->shard;
-  const CollGroup *eg = compile_expert_group (c);
-  double shard = (double)g->shard.ranks;
-  u->gather[0] = compile_ticks (c, sharded_s (c, COLL_ALL_GATHER, &g->shard, u->params, ge, gc) +
-                                       sharded_s (c, COLL_ALL_GATHER, eg, u->experts, ge, gc));
-  u->gather[1] = compile_ticks (c, sharded_s (c, COLL_ALL_GATHER, back, u->params, ge, gc) +
-                                       sharded_s (c, COLL_ALL_GATHER, eg, u->experts, ge, gc));
-  u->reduce = compile_ticks (c, sharded_s (c, COLL_REDUCE_SCATTER, &g->shard, u->params, re, rc) +
-                                    sharded_s (c, COLL_REDUCE_SCATTER, eg, u->experts, re, rc));
-  u->replicate =
-      compile_ticks (c, g->replica.ranks > 1
-                            ? sharded_s (c, COLL_ALL_REDUCE, &g->replica, u->params / shard, re, 0)
-                            : 0);
+  double params = u->params.dense + u->params.experts;
+  u->gather[0] = both (c, COLL_ALL_GATHER, &g->shard, &u->params, ge, sw->fsdp_gather_copy_bytes);
+  u->gather[1] = both (c, COLL_ALL_GATHER, back, &u->params, ge, sw->fsdp_gather_copy_bytes);
+  u->reduce = both (c, COLL_REDUCE_SCATTER, &g->shard, &u->params, re, sw->fsdp_reduce_copy_bytes);
+  if (g->replica.ranks > 1)
+    u->replicate = compile_ticks (
+        c, sharded_s (c, COLL_ALL_REDUCE, &g->replica, params / (double)g->shard.ranks, re, 0));
   for (int i = 0; i < 2; i++)
     u->gather_cost[i] = program_cost (c->b, PART_DP_COMM, u->gather[i]);
   u->reduce_cost = program_cost (c->b, PART_DP_COMM, u->reduce);
@@ -165,6 +179,15 @@ beside (const Fsdp *f, const StageUnits *su, LayerPass pass, guint i)
 }
 
 static void
+mtp_cost (const Compile *c, LayerPass pass, PassCost *sum)
+{
+  PassCost one;
+  mtp_pass_cost (&c->p, pass, &one);
+  for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
+    pass_cost_add (sum, &one);
+}
+
+static void
 piece_cost (Compile *c, StageUnits *su, guint i, LayerPass pass)
 {
   Piece *p = &su->piece[i];
@@ -174,6 +197,8 @@ piece_cost (Compile *c, StageUnits *su, guint i, LayerPass pass)
     embedding_pass_cost (&c->p, pass, &pc);
   else if (p->kind == PIECE_HEAD)
     head_pass_cost (&c->p, pass, &pc);
+  else if (p->kind == PIECE_MTP)
+    mtp_cost (c, pass, &pc);
   for (gint64 l = 0; p->kind == PIECE_LAYERS && l < p->n; l++)
     pass_cost_add (&pc, compile_layer_cost (c, p->first + l, pass));
   if (i == (pass == LP_FORWARD ? 0 : su->n_pieces - 1))
@@ -208,6 +233,7 @@ fsdp_init (Compile *c)
   f->overlap = s->software.dp_overlap_grad;
   f->barrier = s->software.fsdp_barrier && s->parallel.pp == 1;
   f->stage = g_new0 (StageUnits, f->n_stages);
+  f->blocked = g_new0 (guint32, c->t->ranks);
 }
 
 void
@@ -237,8 +263,10 @@ fsdp_free (Fsdp *f)
     g_free (f->stage[i].unit);
     g_free (f->stage[i].piece);
   }
-  if (f != NULL)
+  if (f != NULL) {
     g_free (f->stage);
+    g_free (f->blocked);
+  }
   g_free (f);
 }
 
@@ -292,8 +320,9 @@ gather_ahead (Compile *c, StageUnits *su, const SchedAction *a, guint k)
 static void
 wait_gathered (Compile *c, const StageUnits *su, const SchedAction *a, guint k)
 {
-  program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, c->fsdp->blocked);
-  c->fsdp->blocked = 0;
+  guint32 *blocked = &c->fsdp->blocked[c->t->stage_rank[a->stage]];
+  program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, *blocked);
+  *blocked = 0;
   const Unit *u = &su->unit[su->piece[piece_at (su, a, k)].unit];
   if (a->kind != SCHED_W && u->held != 0)
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, u->held - 1);
@@ -306,7 +335,7 @@ reduce (Compile *c, const Unit *u, const SchedAction *a)
               OP_TAG (TAG_GRAD_REDUCE, a->stage, a->microbatch));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   if (!c->fsdp->overlap)
-    c->fsdp->blocked = program_count (c->b, STREAM_DP);
+    c->fsdp->blocked[c->t->stage_rank[a->stage]] = program_count (c->b, STREAM_DP);
   if (u->replicate == 0 || c->s->software.fsdp_replicas_last)
     return;
   program_op (c->b, STREAM_OUTER, OP_COLL, u->replicate_cost,
@@ -332,6 +361,15 @@ leave (Compile *c, StageUnits *su, const SchedAction *a, guint k, gboolean last)
     reduce (c, u, a);
 }
 
+void
+fsdp_row (Compile *c, guint rank)
+{
+  c->fsdp->blocked[rank] = 0;
+  for (guint st = 0; st < c->fsdp->n_stages; st++)
+    for (guint u = 0; c->t->stage_rank[st] == rank && u < c->fsdp->stage[st].n_units; u++)
+      c->fsdp->stage[st].unit[u].held = 0;
+}
+
 guint32
 fsdp_begin (Compile *c, const SchedAction *a)
 {
@@ -348,11 +386,11 @@ fsdp_piece (const Compile *c, const SchedAction *a, guint k)
 }
 
 void
-fsdp_end (Compile *c, double params)
+fsdp_end (Compile *c, StageParams held)
 {
   const Spec *s = c->s;
   const RankGroups *g = &c->p.groups;
-  c->fsdp->blocked = 0; /* the next rank starts anew */
+  double params = held.dense + held.experts;
   if (!s->software.fsdp_replicas_last || g->replica.ranks <= 1)
     return;
   double t = sharded_s (c, COLL_ALL_REDUCE, &g->replica, params / (double)g->shard.ranks,

@@ -14,12 +14,15 @@ void fsdp_free (Fsdp *f);
  */
 guint fsdp_compute_ops (const Compile *c, const SchedAction *a, gboolean last);
 
+/* A rank starts its step: all its parameters are sharded. */
+void fsdp_row (Compile *c, guint rank);
+
 /* The gathers that go before an action, and the cost of its first piece; the caller appends that to
  * the compute stream, adds its own waits and calls fsdp_rest. */
 guint32 fsdp_begin (Compile *c, const SchedAction *a);
 guint32 fsdp_piece (const Compile *c, const SchedAction *a, guint k);
 void fsdp_rest (Compile *c, const SchedAction *a, guint32 tag, gboolean last);
 /* What is left when the last backward of a rank with so many parameters is done. */
-void fsdp_end (Compile *c, double params);
+void fsdp_end (Compile *c, StageParams held);
 
 #endif

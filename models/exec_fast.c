@@ -16,7 +16,9 @@ typedef struct {
   guint32 waiters; /* first stream blocked on this one */
   guint32 next;    /* next in the list this stream is blocked in */
   guint32 need;    /* operations the blocking stream must have done */
-} FastStream;
+  guint32 rank;
+  const guint32 *peers; /* of the rank */
+} FastStream;           /* one cache line */
 
 typedef struct {
   SimTime latest;
@@ -31,6 +33,7 @@ typedef struct {
   FastGroup *groups;
   guint32 *stack;
   guint n_stack;
+  SimTime *durations; /* of the costs, side by side: their shares would fill the cache */
   guint64 done;
   gboolean overflow;
 } Fast;
@@ -40,9 +43,10 @@ static inline SimTime
 end_of (Fast *f, SimTime t, SimTime duration)
 {
   SimTime end;
-  if (G_UNLIKELY (!sim_time_add (t, duration, &end)))
-    f->overflow = TRUE;
-  return end;
+  if (G_LIKELY (!__builtin_add_overflow (t, duration, &end)))
+    return end;
+  f->overflow = TRUE;
+  return SIM_TIME_MAX;
 }
 
 void
@@ -100,15 +104,14 @@ static inline gboolean
 waits_hold (Fast *f, guint32 id, const Op *op, SimTime *t)
 {
   const ProgramSet *set = f->set;
-  guint rank = id / set->n_streams;
+  FastStream *s = &f->streams[id];
   const Wait *w = set->waits + op->wait0;
   for (guint i = 0; i < op->n_waits; i++, w++) {
-    guint peer = w->peer < 0 ? rank : set->peers[(gsize)rank * set->n_peers + (gsize)w->peer];
-    guint32 tid = peer * set->n_streams + w->stream;
-    FastStream *target = &f->streams[tid];
+    guint peer = w->peer < 0 ? s->rank : s->peers[w->peer];
+    FastStream *target = &f->streams[peer * set->n_streams + w->stream];
     if (target->pc < w->count) {
-      f->streams[id].need = w->count;
-      f->streams[id].next = target->waiters;
+      s->need = w->count;
+      s->next = target->waiters;
       target->waiters = id;
       return FALSE;
     }
@@ -123,19 +126,19 @@ run_stream (Fast *f, guint32 id)
 {
   const ProgramSet *set = f->set;
   FastStream *s = &f->streams[id];
-  guint rank = id / set->n_streams;
   while (s->pc < s->n) {
     const Op *op = &s->ops[s->pc];
     SimTime t = s->last;
     if (!waits_hold (f, id, op, &t))
       break;
-    SimTime duration = set->costs[op->cost].duration;
-    guint32 g =
-        op->group == OP_NO_GROUP ? GROUP_NONE : set->groups[(gsize)rank * set->n_slots + op->group];
-    if (g != GROUP_NONE) {
-      if (!arrive (f, id, g, t, duration))
-        break;
-      continue;
+    SimTime duration = f->durations[op->cost];
+    if (G_UNLIKELY (op->group != OP_NO_GROUP)) {
+      guint32 g = set->groups[(gsize)s->rank * set->n_slots + op->group];
+      if (g != GROUP_NONE) {
+        if (!arrive (f, id, g, t, duration))
+          break;
+        continue;
+      }
     }
     s->last = end_of (f, t, duration);
     s->ends[s->pc++] = s->last;
@@ -171,11 +174,38 @@ report_overflow (GError **error)
   return FALSE;
 }
 
+void
+exec_hash_begin (ExecHash *h, guint64 operations)
+{
+  for (guint i = 0; i < 4; i++) /* lanes: each step waits for a multiplication */
+    h->lane[i] = operations + i;
+  h->seed = operations;
+  h->n = 0;
+}
+
+void
+exec_hash_add (ExecHash *h, const SimTime *ends, gsize n)
+{
+  for (gsize i = 0; i < n; i++, h->n++) {
+    guint64 *lane = &h->lane[h->n & 3];
+    guint64 x = (*lane ^ (guint64)ends[i]) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
+    *lane = x ^ x >> 32;
+  }
+}
+
+guint64
+exec_hash_end (const ExecHash *h)
+{
+  guint64 x = h->seed;
+  for (guint i = 0; i < 4; i++)
+    x = (x ^ h->lane[i]) * G_GUINT64_CONSTANT (0xff51afd7ed558ccd);
+  return x ^ x >> 32;
+}
+
 static void
 collect (const Fast *f, ExecResult *res)
 {
   const ProgramSet *set = f->set;
-  guint64 hash = f->done;
   res->end = 0;
   res->last_rank = 0;
   res->operations = f->done;
@@ -189,11 +219,10 @@ collect (const Fast *f, ExecResult *res)
       res->last_rank = r;
     }
   }
-  for (guint64 i = 0; i < f->done; i++) { /* every operation, not the ends of the ranks alone */
-    hash = (hash ^ (guint64)res->ends[i]) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
-    hash ^= hash >> 32;
-  }
-  res->fingerprint = hash;
+  ExecHash h;
+  exec_hash_begin (&h, f->done);
+  exec_hash_add (&h, res->ends, f->done);
+  res->fingerprint = exec_hash_end (&h);
 }
 
 gboolean
@@ -212,8 +241,11 @@ exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error)
   res->ends = g_new (SimTime, MAX (total, 1));
   Fast f = {.set = set,
             .streams = g_new (FastStream, n),
+            .durations = g_new (SimTime, set->n_costs),
             .stack = g_new (guint32, 2 * n + 1),
             .groups = g_new (FastGroup, MAX (set->n_groups, 1))};
+  for (guint i = 0; i < set->n_costs; i++)
+    f.durations[i] = set->costs[i].duration;
   for (guint g = 0; g < set->n_groups; g++)
     f.groups[g] = (FastGroup){.first = NONE};
   for (guint32 id = 0; id < n; id++) {
@@ -224,7 +256,9 @@ exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error)
                                  .ends = res->ends + res->rank_base[r] +
                                          (first - set->first_op[p * set->n_streams]),
                                  .waiters = NONE,
-                                 .next = NONE};
+                                 .next = NONE,
+                                 .rank = r,
+                                 .peers = set->peers + (gsize)r * set->n_peers};
   }
   for (guint32 id = n; id-- > 0;)
     f.stack[f.n_stack++] = id;
@@ -238,6 +272,7 @@ exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error)
   else
     exec_result_clear (res);
   g_free (f.streams);
+  g_free (f.durations);
   g_free (f.stack);
   g_free (f.groups);
   return ok;

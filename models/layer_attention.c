@@ -17,19 +17,12 @@ core_dims (const Pricing *p, Core *c)
   c->a = m->heads / tp;
   c->akv = MAX (m->kv_heads / tp, 1);
   c->s = p->s->train.sequence_tokens;
-  c->hd = m->head_dim;
-  c->hdv = m->head_dim;
+  gboolean latent = m->kv_lora_rank > 0;
+  c->hd = latent ? m->qk_nope_dim + m->qk_rope_dim : m->head_dim;
+  c->hdv = latent ? m->v_head_dim : m->head_dim;
+  if (latent)
+    c->akv = c->a;
   c->eb = p->act_bytes;
-}
-
-static gint64
-layer_window (const ModelSpec *m, gint64 layer)
-{
-  if (m->sliding_window <= 0)
-    return 0;
-  if (m->sliding_period > 1 && (layer + 1) % m->sliding_period == 0)
-    return 0;
-  return m->sliding_window;
 }
 
 static void
@@ -47,7 +40,7 @@ unfused_forward (Emit *e, const Core *c)
   }
   if (sw->dropout)
     emit_memory (e, "attention dropout", MEMK_ELEMENTWISE, el * (2.0 * c->eb + 1.0));
-  emit_gemm (e, "values", GEMM_FORWARD, sq, c->hd, c->s, batch);
+  emit_gemm (e, "values", GEMM_FORWARD, sq, c->hdv, c->s, batch);
   emit_memory (e, "context copy", MEMK_ELEMENTWISE,
                2.0 * c->eb * (double)batch * (double)sq * (double)c->hd);
 }
@@ -60,8 +53,8 @@ unfused_backward (Emit *e, const Core *c)
   double el = (double)batch * (double)sq * (double)c->s;
   double qkv = (double)batch * (double)sq * (double)c->hd;
   emit_memory (e, "context grad copy", MEMK_ELEMENTWISE, 2.0 * c->eb * qkv);
-  emit_gemm (e, "values dgrad", GEMM_DGRAD, sq, c->s, c->hd, batch);
-  emit_gemm (e, "values dv", GEMM_DGRAD, c->s, c->hd, sq, batch);
+  emit_gemm (e, "values dgrad", GEMM_DGRAD, sq, c->s, c->hdv, batch);
+  emit_gemm (e, "values dv", GEMM_DGRAD, c->s, c->hdv, sq, batch);
   if (sw->dropout)
     emit_memory (e, "attention dropout backward", MEMK_ELEMENTWISE, el * (2.0 * c->eb + 1.0));
   if (sw->fused_softmax) {
@@ -83,7 +76,7 @@ ring_attention (Emit *e, const Core *c, AttnShape *shape, Pass pass)
 {
   const Spec *s = e->p->s;
   gint64 cp = s->parallel.cp, local = c->s / cp;
-  double kv_bytes = 2.0 * (double)c->b * (double)local * (double)(c->akv * c->hd) * c->eb;
+  double kv_bytes = (double)c->b * (double)local * (double)(c->akv * (c->hd + c->hdv)) * c->eb;
   if (pass == PASS_BACKWARD)
     kv_bytes *= 2.0;
   gboolean same_node = e->p->groups.cp.nodes <= 1;
@@ -119,10 +112,16 @@ fused (Emit *e, const Core *c, gint64 layer, Pass pass)
                      .seq_kv = c->s,
                      .head_dim_qk = c->hd,
                      .head_dim_v = c->hdv,
-                     .window = layer_window (&s->model, layer),
+                     .window = s->model.index_topk > 0 ? s->model.index_topk
+                                                       : model_layer_window (&s->model, layer),
                      .causal = s->model.causal,
                      .dtype = e->p->act_bytes > 2.0 ? DT_FP32 : DT_BF16,
                      .pass = pass};
+  if (s->model.sliding_chunks && shape.window > 0 && shape.window < c->s && s->parallel.cp == 1) {
+    shape.batch *= c->s / shape.window; /* chunks are sequences of their own */
+    shape.seq_q = shape.seq_kv = shape.window;
+    shape.window = 0;
+  }
   if (s->parallel.cp > 1)
     ring_attention (e, c, &shape, pass);
   else
@@ -134,9 +133,11 @@ emit_attention_core (Emit *e, gint64 layer, Pass pass)
 {
   const Spec *s = e->p->s;
   gboolean is_unfused = e->p->attention == ATTN_UNFUSED;
+  gboolean wide = e->wide;
   Core c;
   core_dims (e->p, &c);
-  if (pass == PASS_BACKWARD && s->train.recompute == RECOMPUTE_SELECTIVE) {
+  e->wide = TRUE; /* scores and values stay in 16 bits */
+  if (pass == PASS_BACKWARD && spec_recomputes (s, RECOMP_CORE_ATTN)) {
     if (is_unfused)
       unfused_forward (e, &c);
     else
@@ -148,4 +149,5 @@ emit_attention_core (Emit *e, gint64 layer, Pass pass)
     unfused_forward (e, &c);
   else
     unfused_backward (e, &c);
+  e->wide = wide;
 }

@@ -6,7 +6,7 @@
 #include "gpu_profile.h"
 #include "layer_emit.h"
 
-static const char *const layer_stream_names[] = {"compute", "comm", NULL};
+static const char *const layer_stream_names[] = {"compute", "comm", "experts", NULL};
 
 void
 pricing_init (Pricing *p, const Spec *s)
@@ -19,6 +19,9 @@ pricing_init (Pricing *p, const Spec *s)
   p->vocab_padded = spec_padded_vocab (s);
   p->act_bytes = s->train.precision == DT_FP32 || s->train.precision == DT_TF32 ? 4.0 : 2.0;
   p->gemm_dtype = s->train.precision;
+  p->wide_dtype = !spec_narrow (s)                       ? s->train.precision
+                  : gpu_peak_flops (s->gpu, DT_BF16) > 0 ? DT_BF16
+                                                         : DT_FP16;
   p->attention = gpu_attention_kernel (s->gpu, s->software.attention);
 }
 
@@ -50,10 +53,16 @@ put_compute (Emit *e, double time_s)
   time_s *= e->p->s->software.compute_scale;
   time_s += (e->p->s->software.tp_overlap_slowdown - 1.0) * MIN (time_s, e->beside_s);
   e->beside_s = 0;
+  if (e->beside_ep_s != NULL && *e->beside_ep_s > 0) { /* the all-to-all holds some of the SMs */
+    double together = MIN (time_s, *e->beside_ep_s);
+    *e->beside_ep_s -= together;
+    time_s += (e->p->s->software.ep_overlap_slowdown - 1.0) * together;
+  }
   guint32 cost = program_cost (e->b, PART_COMPUTE, ticks (e, time_s));
   program_op (e->b, EMIT_COMPUTE, OP_COMPUTE, cost, OP_TAG (TAG_KERNEL, 0, 0));
   program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_COMM, e->join);
-  e->join = 0;
+  program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_EP, e->join_ep);
+  e->join = e->join_ep = 0;
 }
 
 void
@@ -66,10 +75,14 @@ emit_gemm (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 
                      .n = n,
                      .k = k,
                      .batch = batch,
-                     .dtype = e->p->gemm_dtype,
+                     .dtype = e->wide ? e->p->wide_dtype : e->p->gemm_dtype,
                      .role = role,
                      .accumulate = role == GEMM_WGRAD && s->software.grad_accum_fusion};
   double t = gpu_gemm_s (s->gpu, &shape, s->software.gemm_duty);
+  if (e->experts > 0) {
+    t /= s->software.moe_gemm_efficiency;
+    e->host_us += s->software.host_expert_us * (double)batch;
+  }
   record (e, name, "gemm", t, 2.0 * (double)m * (double)n * (double)k * (double)batch, 0, FALSE);
   put_compute (e, t);
   e->kernels++;
@@ -113,6 +126,67 @@ emit_comm_s (Emit *e, const char *name, Part part, double time_s, double bytes, 
 }
 
 guint32
+emit_ep_comm_s (Emit *e, const char *name, double time_s, double bytes, gboolean beside)
+{
+  if (time_s <= 0)
+    return 0;
+  record (e, name, "collective", time_s, 0, bytes, TRUE);
+  guint32 cost = program_cost (e->b, PART_EP_COMM, ticks (e, time_s));
+  program_op (e->b, EMIT_EP, OP_COLL, cost, OP_TAG (TAG_KERNEL, 0, 2));
+  program_wait (e->b, EMIT_EP, PEER_SELF, EMIT_COMPUTE, program_count (e->b, EMIT_COMPUTE));
+  program_wait (e->b, EMIT_EP, PEER_SELF, EMIT_COMM, e->join);
+  guint32 count = program_count (e->b, EMIT_EP);
+  e->calls++;
+  if (!beside)
+    e->join_ep = count;
+  else if (e->beside_ep_s != NULL)
+    *e->beside_ep_s += time_s;
+  return count;
+}
+
+void
+emit_small (Emit *e)
+{
+  put_compute (e, gpu_kernel_floor_s (e->p->s->gpu));
+}
+
+/* Bytes read and written for an element: 2 in; 1 (or half) out for each orientation; a further read
+ * where the scale comes from the tensor itself. */
+static double
+quantise_bytes (const Spec *s, gboolean both)
+{
+  double out = dtype_bytes (s->train.precision) * (both ? 2.0 : 1.0);
+  gboolean whole = s->train.precision == DT_FP4 ||
+                   (s->train.precision == DT_FP8 && s->software.fp8_recipe == FP8_CURRENT);
+  return 2.0 + out + (whole ? 2.0 : 0.0);
+}
+
+void
+emit_quantise (Emit *e, const char *name, double elements, gboolean both)
+{
+  const Spec *s = e->p->s;
+  if (e->wide || !spec_narrow (s) || elements <= 0)
+    return;
+  double bytes = elements * quantise_bytes (s, both);
+  double t = gpu_cast_fp8_s (s->gpu, bytes / 3.0); /* that function moves 3 bytes an element */
+  record (e, name, "memory", t, 0, bytes, FALSE);
+  put_compute (e, t);
+  e->kernels++;
+}
+
+void
+emit_host_gap (Emit *e, double us)
+{
+  if (us <= 0)
+    return;
+  guint32 cost = program_cost (e->b, PART_HOST, ticks (e, us * 1e-6));
+  program_op (e->b, EMIT_COMPUTE, OP_HOST, cost, OP_TAG (TAG_HOST, 0, 0));
+  program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_COMM, e->join);
+  program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_EP, e->join_ep);
+  e->join = e->join_ep = 0;
+}
+
+guint32
 emit_tp_comm (Emit *e, const char *name, CollOp op, double bytes, gboolean beside)
 {
   const Spec *s = e->p->s;
@@ -140,6 +214,7 @@ finish_pass (Emit *e, PassCost *out)
   guint32 zero = program_cost (e->b, PART_COMPUTE, 0);
   program_op (e->b, EMIT_COMPUTE, OP_MARK, zero, 0);
   program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_COMM, program_count (e->b, EMIT_COMM));
+  program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_EP, program_count (e->b, EMIT_EP));
   g_autoptr (ProgramSet) set = program_builder_finish (e->b, 1, 0, 0, 0);
   ExecResult res;
   if (!exec_run_fast (set, &res, NULL)) { /* it cannot deadlock: too many long kernels */
@@ -158,7 +233,7 @@ typedef void (*EmitFn) (Emit *e, gint64 layer, LayerPass pass);
 static void
 run_pass (const Pricing *p, gint64 layer, LayerPass pass, EmitFn fn, GArray *rows, PassCost *out)
 {
-  g_autoptr (ProgramBuilder) b = program_builder_new (2, layer_stream_names);
+  g_autoptr (ProgramBuilder) b = program_builder_new (EMIT_STREAMS, layer_stream_names);
   Emit e = {.p = p, .b = b, .rows = rows};
   program_begin (b);
   fn (&e, layer, pass);
@@ -176,6 +251,49 @@ layer_pass_kernels (const Pricing *p, gint64 layer, LayerPass pass, GArray *rows
 {
   PassCost unused;
   run_pass (p, layer, pass, emit_layer, rows, &unused);
+}
+
+void
+mtp_pass_cost (const Pricing *p, LayerPass pass, PassCost *out)
+{
+  run_pass (p, p->s->model.num_layers - 1, pass, emit_mtp, NULL, out);
+}
+
+/* Megatron-Core's order of the pieces: compute  attention F | MLP B, MLP F | attention B
+ *                                      experts  combine B | dispatch F, dispatch B | combine F */
+void
+layer_pair_cost (const Pricing *p, gint64 forward_layer, gint64 backward_layer, PassCost *out)
+{
+  g_autoptr (ProgramBuilder) b = program_builder_new (EMIT_STREAMS, layer_stream_names);
+  double beside = 0;
+  Emit f = {.p = p, .b = b, .beside_ep_s = &beside};
+  Emit r = {.p = p, .b = b, .beside_ep_s = &beside};
+  program_begin (b);
+  r.host_us += p->s->software.host_layer_bwd_us;
+  f.host_us += p->s->software.host_layer_fwd_us;
+  emit_layer_again (&r, backward_layer);
+  emit_mlp_tail_backward (&r);
+  emit_moe_collect_backward (&r);
+  guint32 back_in = emit_moe_combine (&r, FALSE, TRUE);
+  emit_attention_half_forward (&f, forward_layer);
+  emit_moe_route (&f);
+  guint32 out_there = emit_moe_dispatch (&f, TRUE, TRUE);
+  r.join_ep = back_in;
+  emit_moe_experts_backward (&r, LP_BACKWARD);
+  guint32 back_out = emit_moe_dispatch (&r, FALSE, TRUE);
+  f.join_ep = out_there;
+  emit_moe_experts (&f);
+  guint32 in_there = emit_moe_combine (&f, TRUE, TRUE);
+  r.join_ep = back_out;
+  emit_moe_route_backward (&r, LP_BACKWARD);
+  emit_attention_half_backward (&r, backward_layer, LP_BACKWARD);
+  f.join_ep = in_there;
+  emit_moe_collect (&f);
+  emit_mlp_tail_forward (&f);
+  f.kernels += r.kernels;
+  f.calls += r.calls;
+  f.host_us += r.host_us;
+  finish_pass (&f, out);
 }
 
 void

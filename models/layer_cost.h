@@ -40,9 +40,12 @@ typedef struct {
 
 /* Groups of ranks of a rank, by the order tp, cp, (ep), dp, pp (innermost first). */
 typedef struct {
-  CollGroup tp, cp, ep, dp, dp_only; /* dp: dp*cp ranks that hold the same weights */
-  CollGroup shard, replica, hpz;     /* sharded parameters: who shares one copy, who holds the same
-                                      * shard, who shares the second copy (spec_shard_ranks) */
+  CollGroup tp, cp, dp, dp_only; /* dp: dp*cp ranks that hold the same weights */
+  CollGroup etp, ep,
+      edp;       /* experts: tensor parallel, expert parallel, ranks with the same experts */
+  CollGroup all; /* every rank of the job */
+  CollGroup shard, replica, hpz; /* sharded parameters: who shares one copy, who holds the same
+                                  * shard, who shares the second copy (spec_shard_ranks) */
   gboolean pp_same_node;
   int pp_members; /* GPUs of a node that send to the next stage at the same time */
   int pp_sharers; /* of them through one NIC */
@@ -57,19 +60,25 @@ typedef struct {
   gint64 tokens;    /* of a micro-batch on one rank (divided by cp) */
   gint64 tokens_sp; /* of the regions that sequence parallelism divides */
   gint64 vocab_padded;
-  double act_bytes; /* bytes of an activation element */
-  DType gemm_dtype;
+  double act_bytes;     /* bytes of an activation element */
+  DType gemm_dtype;     /* of the linear layers' GEMMs */
+  DType wide_dtype;     /* of those that stay in 16 bits: head, router, attention */
   AttnKernel attention; /* the software's, or what the part has in its place */
 } Pricing;
 
 void pricing_init (Pricing *p, const Spec *s);
 
-/* Time of a layer's pass. moe: mixture-of-experts layer (only the dense kind is priced by this
- * file). */
+/* Time of a layer's pass. */
 void layer_pass_cost (const Pricing *p, gint64 layer, LayerPass pass, PassCost *out);
 void embedding_pass_cost (const Pricing *p, LayerPass pass, PassCost *out);
 void head_pass_cost (const Pricing *p, LayerPass pass,
-                     PassCost *out); /* final norm, logits, loss */
+                     PassCost *out);                                  /* final norm, logits, loss */
+void mtp_pass_cost (const Pricing *p, LayerPass pass, PassCost *out); /* one multi-token module */
+
+/* Forward of one layer and backward of another, of different micro-batches, together: the
+ * all-to-all of each runs beside the compute of the other (DualPipe, arXiv 2412.19437,
+ * section 3.2.1; Megatron-Core's 1F1B overlap). Both must be mixture-of-experts layers. */
+void layer_pair_cost (const Pricing *p, gint64 forward_layer, gint64 backward_layer, PassCost *out);
 
 void pass_cost_add (PassCost *sum, const PassCost *more);
 

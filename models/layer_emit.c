@@ -20,7 +20,7 @@ dims (const Pricing *p, Dims *d)
   d->h = m->hidden;
   d->q = m->heads * m->head_dim / tp;
   d->kv = MAX (m->kv_heads / tp, 1) * m->head_dim;
-  d->qkv = d->q + 2 * d->kv;
+  d->qkv = d->q + 2 * d->kv + (m->attn_gate ? d->q : 0);
   d->ffn = m->ffn_hidden / tp;
   d->up = m->gated_mlp ? 2 * d->ffn : d->ffn;
   d->a = p->act_bytes;
@@ -30,6 +30,15 @@ static double
 tp_bytes (const Pricing *p)
 {
   return (double)p->tokens * (double)p->s->model.hidden * p->act_bytes;
+}
+
+/* Gathers of a linear layer's input; reductions always move activations. */
+static double
+op_bytes (const Emit *e, CollOp op)
+{
+  gboolean narrow =
+      op == COLL_ALL_GATHER && !e->wide && spec_narrow (e->p->s) && e->p->s->software.fp8_tp_gather;
+  return narrow ? tp_bytes (e->p) / e->p->act_bytes : tp_bytes (e->p);
 }
 
 static gboolean
@@ -45,13 +54,14 @@ static guint32
 pipelined_comm (Emit *e, const char *name, CollOp op)
 {
   const Spec *s = e->p->s;
-  double t = coll_time_s (s->fabric, op, &e->p->groups.tp, tp_bytes (e->p), NULL);
+  double bytes = op_bytes (e, op);
+  double t = coll_time_s (s->fabric, op, &e->p->groups.tp, bytes, NULL);
   double piece = t / (double)s->parallel.tp;
-  double piece_bytes = tp_bytes (e->p) / (double)s->parallel.tp;
+  double piece_bytes = bytes / (double)s->parallel.tp;
   emit_comm_s (e, name, PART_TP_COMM, piece, piece_bytes, FALSE);
   e->beside_s = t - piece;
   /* the rest starts with the kernel: it needs only what the first piece needed */
-  return emit_comm_s (e, name, PART_TP_COMM, t - piece, tp_bytes (e->p) - piece_bytes, TRUE);
+  return emit_comm_s (e, name, PART_TP_COMM, t - piece, bytes - piece_bytes, TRUE);
 }
 
 /* Column-parallel linear forward: gather the sequence first when it is divided. */
@@ -59,11 +69,14 @@ static void
 column_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
 {
   guint32 later = 0;
+  gboolean own = is_sp (e) && e->p->s->software.fp8_tp_gather; /* quantised before it is gathered */
+  emit_quantise (e, "quantise", (double)(own ? tokens / e->p->s->parallel.tp : tokens) * (double)k,
+                 TRUE);
   if (is_sp (e)) {
     if (e->p->s->software.tp_overlap == TPOV_PIPELINED)
       later = pipelined_comm (e, "tp all-gather", COLL_ALL_GATHER);
     else
-      emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
+      emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, op_bytes (e, COLL_ALL_GATHER), FALSE);
   }
   emit_gemm (e, name, GEMM_FORWARD, tokens, n, k, 1);
   e->join = MAX (e->join, later);
@@ -75,6 +88,7 @@ row_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
 {
   guint32 later = 0;
   gboolean pipelined = is_sp (e) && e->p->s->software.tp_overlap == TPOV_PIPELINED;
+  emit_quantise (e, "quantise", (double)tokens * (double)k, TRUE);
   if (pipelined)
     later = pipelined_comm (e, "tp reduce-scatter", COLL_REDUCE_SCATTER);
   emit_gemm (e, name, GEMM_FORWARD, tokens, n, k, 1);
@@ -106,7 +120,7 @@ static double
 tp_time (const Emit *e, CollOp op)
 {
   const Spec *s = e->p->s;
-  return s->parallel.tp > 1 ? coll_time_s (s->fabric, op, &e->p->groups.tp, tp_bytes (e->p), NULL)
+  return s->parallel.tp > 1 ? coll_time_s (s->fabric, op, &e->p->groups.tp, op_bytes (e, op), NULL)
                             : 0;
 }
 
@@ -121,8 +135,10 @@ column_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint6
   CollOp red = is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
   guint32 gathered = 0, reduced = 0;
   if (pass != LP_WEIGHT_GRAD) {
+    emit_quantise (e, "quantise grad", (double)tokens * (double)n, TRUE);
     if (is_sp (e) && both) {
-      gathered = emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), overlap);
+      gathered = emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, op_bytes (e, COLL_ALL_GATHER),
+                               overlap);
       e->beside_s = overlap ? tp_time (e, COLL_ALL_GATHER) : 0;
     }
     emit_gemm (e, name, GEMM_DGRAD, tokens, k, n, 1);
@@ -131,7 +147,7 @@ column_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint6
     reduced = emit_tp_comm (e, is_sp (e) ? "tp reduce-scatter" : "tp all-reduce", red,
                             tp_bytes (e->p), overlap && both);
   } else if (is_sp (e)) {
-    emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
+    emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, op_bytes (e, COLL_ALL_GATHER), FALSE);
   }
   if (pass != LP_INPUT_GRAD) {
     e->beside_s = overlap && both ? tp_time (e, red) : 0;
@@ -146,11 +162,15 @@ static void
 row_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint64 n, gint64 k)
 {
   guint32 later = 0;
+  gboolean own = is_sp (e) && e->p->s->software.fp8_tp_gather;
+  if (pass != LP_WEIGHT_GRAD)
+    emit_quantise (e, "quantise grad",
+                   (double)(own ? tokens / e->p->s->parallel.tp : tokens) * (double)n, TRUE);
   if (is_sp (e) && pass != LP_WEIGHT_GRAD) {
     if (e->p->s->software.tp_overlap == TPOV_PIPELINED)
       later = pipelined_comm (e, "tp all-gather", COLL_ALL_GATHER);
     else
-      emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
+      emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, op_bytes (e, COLL_ALL_GATHER), FALSE);
   }
   if (pass != LP_WEIGHT_GRAD)
     emit_gemm (e, name, GEMM_DGRAD, tokens, k, n, 1);
@@ -242,7 +262,21 @@ attention_forward (Emit *e, const Dims *d, gint64 layer)
     norm_forward (e, d, d->T, d->q + d->kv);
   rope (e, d, TRUE);
   emit_attention_core (e, layer, PASS_FORWARD);
+  if (m->attn_gate)
+    emit_memory (e, "attention gate", MEMK_ELEMENTWISE, 3.0 * d->a * (double)d->T * (double)d->q);
   row_forward (e, "attention out", d->T, d->h, d->q);
+}
+
+static void
+mixer_forward (Emit *e, const Dims *d, gint64 layer)
+{
+  const ModelSpec *m = &e->p->s->model;
+  if (model_layer_is_linear (m, layer))
+    emit_delta_forward (e, layer);
+  else if (m->kv_lora_rank > 0)
+    emit_latent_forward (e, layer);
+  else
+    attention_forward (e, d, layer);
 }
 
 static void
@@ -254,23 +288,42 @@ mlp_forward (Emit *e, const Dims *d, gboolean whole)
     row_forward (e, "mlp down", d->T, d->h, d->ffn);
 }
 
+void
+emit_attention_half_forward (Emit *e, gint64 layer)
+{
+  const ModelSpec *m = &e->p->s->model;
+  Dims d;
+  dims (e->p, &d);
+  norm_forward (e, &d, d.Tsp, d.h);
+  mixer_forward (e, &d, layer);
+  if (!m->parallel_block) {
+    residual_forward (e, &d);
+    norm_forward (e, &d, d.Tsp, d.h);
+  }
+  for (gint64 i = 2; i < m->norms_per_layer; i++)
+    norm_forward (e, &d, d.Tsp, d.h);
+}
+
+void
+emit_mlp_tail_forward (Emit *e)
+{
+  Dims d;
+  dims (e->p, &d);
+  residual_forward (e, &d);
+}
+
 /* whole FALSE: only what backward needs again. The last map's output is not among it, so that a
  * recomputation that stops early leaves it out. */
 static void
 layer_forward (Emit *e, const Dims *d, gint64 layer, gboolean whole)
 {
-  const ModelSpec *m = &e->p->s->model;
-  norm_forward (e, d, d->Tsp, d->h);
-  attention_forward (e, d, layer);
-  if (!m->parallel_block) {
-    residual_forward (e, d);
-    norm_forward (e, d, d->Tsp, d->h);
-  }
-  for (gint64 i = 2; i < m->norms_per_layer; i++)
-    norm_forward (e, d, d->Tsp, d->h);
-  mlp_forward (e, d, whole);
+  emit_attention_half_forward (e, layer);
+  if (model_layer_is_moe (&e->p->s->model, layer))
+    emit_moe_forward (e);
+  else
+    mlp_forward (e, d, whole);
   if (whole)
-    residual_forward (e, d);
+    emit_mlp_tail_forward (e);
 }
 
 static void
@@ -292,6 +345,9 @@ attention_backward (Emit *e, const Dims *d, gint64 layer, LayerPass pass)
   const ModelSpec *m = &e->p->s->model;
   row_backward (e, "attention out", pass, d->T, d->h, d->q);
   if (pass != LP_WEIGHT_GRAD) {
+    if (m->attn_gate)
+      emit_memory (e, "attention gate backward", MEMK_ELEMENTWISE,
+                   5.0 * d->a * (double)d->T * (double)d->q);
     emit_attention_core (e, layer, PASS_BACKWARD);
     rope (e, d, FALSE);
     if (m->qk_norm)
@@ -303,22 +359,75 @@ attention_backward (Emit *e, const Dims *d, gint64 layer, LayerPass pass)
 }
 
 static void
-layer_backward (Emit *e, const Dims *d, gint64 layer, LayerPass pass)
+mixer_backward (Emit *e, const Dims *d, gint64 layer, LayerPass pass)
+{
+  const ModelSpec *m = &e->p->s->model;
+  if (model_layer_is_linear (m, layer))
+    emit_delta_backward (e, layer, pass);
+  else if (m->kv_lora_rank > 0)
+    emit_latent_backward (e, layer, pass);
+  else
+    attention_backward (e, d, layer, pass);
+}
+
+void
+emit_mlp_tail_backward (Emit *e)
+{
+  Dims d;
+  dims (e->p, &d);
+  residual_backward (e, &d, e->p->s->model.mlp_bias);
+}
+
+void
+emit_attention_half_backward (Emit *e, gint64 layer, LayerPass pass)
 {
   const ModelSpec *m = &e->p->s->model;
   gboolean inputs = pass != LP_WEIGHT_GRAD;
-  if (inputs)
-    residual_backward (e, d, m->mlp_bias);
-  mlp_backward (e, d, pass);
+  Dims d;
+  dims (e->p, &d);
   for (gint64 i = 2; inputs && i < m->norms_per_layer; i++)
-    norm_backward (e, d, d->Tsp, d->h);
+    norm_backward (e, &d, d.Tsp, d.h);
   if (inputs && !m->parallel_block) {
-    norm_backward (e, d, d->Tsp, d->h);
-    residual_backward (e, d, m->attn_out_bias);
+    norm_backward (e, &d, d.Tsp, d.h);
+    residual_backward (e, &d, m->attn_out_bias);
   }
-  attention_backward (e, d, layer, pass);
+  mixer_backward (e, &d, layer, pass);
   if (inputs)
-    norm_backward (e, d, d->Tsp, d->h);
+    norm_backward (e, &d, d.Tsp, d.h);
+}
+
+static void
+layer_backward (Emit *e, const Dims *d, gint64 layer, LayerPass pass)
+{
+  if (pass != LP_WEIGHT_GRAD)
+    emit_mlp_tail_backward (e);
+  if (model_layer_is_moe (&e->p->s->model, layer))
+    emit_moe_backward (e, pass);
+  else
+    mlp_backward (e, d, pass);
+  emit_attention_half_backward (e, layer, pass);
+}
+
+/* Recomputation. Modules that are run again where their backward is (attention core, expert
+ * activation, up-projections, shared experts) are not in here. */
+void
+emit_layer_again (Emit *e, gint64 layer)
+{
+  const Spec *s = e->p->s;
+  gboolean moe = model_layer_is_moe (&s->model, layer);
+  Dims d;
+  dims (e->p, &d);
+  if (s->train.recompute == RECOMPUTE_FULL) {
+    e->host_us += s->software.host_layer_fwd_us;
+    layer_forward (e, &d, layer, !s->software.recompute_early_stop);
+    return;
+  }
+  for (gint64 i = 0; spec_recomputes (s, RECOMP_LAYERNORM) && i < s->model.norms_per_layer; i++)
+    norm_forward (e, &d, d.Tsp, d.h);
+  if (moe && spec_recomputes (s, RECOMP_MOE))
+    emit_moe_forward (e);
+  else if (!moe && spec_recomputes (s, RECOMP_MLP))
+    mlp_forward (e, &d, TRUE);
 }
 
 void
@@ -334,12 +443,62 @@ emit_layer (Emit *e, gint64 layer, LayerPass pass)
   }
   if (pass != LP_WEIGHT_GRAD) {
     e->host_us += s->software.host_layer_bwd_us;
-    if (s->train.recompute == RECOMPUTE_FULL) {
-      e->host_us += s->software.host_layer_fwd_us;
-      layer_forward (e, &d, layer, !s->software.recompute_early_stop);
-    }
+    emit_layer_again (e, layer);
   }
   layer_backward (e, &d, layer, pass);
+}
+
+/* ---- what the other files use ---- */
+
+void
+emit_column_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
+{
+  column_forward (e, name, tokens, n, k);
+}
+
+void
+emit_row_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
+{
+  row_forward (e, name, tokens, n, k);
+}
+
+void
+emit_column_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint64 n, gint64 k)
+{
+  column_backward (e, name, pass, tokens, n, k);
+}
+
+void
+emit_row_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint64 n, gint64 k)
+{
+  row_backward (e, name, pass, tokens, n, k);
+}
+
+void
+emit_wgrad (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
+{
+  wgrad (e, name, tokens, n, k);
+}
+
+void
+emit_norm (Emit *e, gboolean forward, gint64 tokens, gint64 width)
+{
+  Dims d;
+  dims (e->p, &d);
+  if (forward)
+    norm_forward (e, &d, tokens, width);
+  else
+    norm_backward (e, &d, tokens, width);
+}
+
+void
+emit_activation (Emit *e, gboolean forward, gint64 tokens, gint64 ffn)
+{
+  Dims d;
+  dims (e->p, &d);
+  d.T = tokens;
+  d.ffn = ffn;
+  activation (e, &d, forward);
 }
 
 /* ---- first and last stage ---- */
@@ -406,13 +565,44 @@ emit_head (Emit *e, gint64 layer, LayerPass pass)
   if (pass == LP_FORWARD) {
     if (m->final_norm)
       norm_forward (e, &d, d.Tsp, d.h);
+    e->wide = TRUE;
     column_forward (e, "logits", d.T, vocab, d.h);
+    e->wide = FALSE;
     loss (e, &d, TRUE);
     return;
   }
   if (pass != LP_WEIGHT_GRAD)
     loss (e, &d, FALSE);
+  e->wide = TRUE;
   column_backward (e, "logits", pass, d.T, vocab, d.h);
+  e->wide = FALSE;
   if (pass != LP_WEIGHT_GRAD && m->final_norm)
     norm_backward (e, &d, d.Tsp, d.h);
+}
+
+/* One multi-token-prediction module (DeepSeek-V3, arXiv 2412.19437, section 2.2): the embedding of
+ * the next token and the hidden state, a norm of each, their projection to one, a layer, and the
+ * head. */
+void
+emit_mtp (Emit *e, gint64 layer, LayerPass pass)
+{
+  Dims d;
+  dims (e->p, &d);
+  gint64 columns = d.h / e->p->s->parallel.tp;
+  if (pass == LP_FORWARD) {
+    emit_embedding (e, layer, pass);
+    norm_forward (e, &d, d.Tsp, 2 * d.h);
+    emit_memory (e, "mtp join", MEMK_ELEMENTWISE, 4.0 * d.a * (double)d.Tsp * (double)d.h);
+    column_forward (e, "mtp projection", d.T, columns, 2 * d.h);
+    emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
+    emit_layer (e, layer, pass);
+    emit_head (e, layer, pass);
+    return;
+  }
+  emit_head (e, layer, pass);
+  emit_layer (e, layer, pass);
+  column_backward (e, "mtp projection", pass, d.T, columns, 2 * d.h);
+  if (pass != LP_WEIGHT_GRAD)
+    norm_backward (e, &d, d.Tsp, 2 * d.h);
+  emit_embedding (e, layer, pass);
 }

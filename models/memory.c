@@ -8,12 +8,6 @@ memory_error_quark (void)
   return g_quark_from_static_string ("clustersim-memory-error");
 }
 
-static gint64
-expert_tp (const ParallelSpec *p)
-{
-  return p->etp > 0 ? p->etp : MAX (p->tp, 1);
-}
-
 static void
 add (RankParams *sum, RankParams r)
 {
@@ -46,8 +40,7 @@ RankParams
 memory_rank_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank)
 {
   const ModelSpec *m = &s->model;
-  const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1),
-               etp = expert_tp (&s->parallel);
+  const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1), etp = spec_expert_tp (s);
   const gint64 vocab = spec_padded_vocab (s);
   const gint64 width = m->embed_dim > 0 ? m->embed_dim : m->hidden;
   RankParams sum = {0, 0};
@@ -76,10 +69,11 @@ typedef struct {
 } Shards;
 
 static Shards
-zero_shards (const ParallelSpec *p)
+zero_shards (const Spec *s)
 {
+  const ParallelSpec *p = &s->parallel;
   const double dp = (double)(MAX (p->dp, 1) * MAX (p->cp, 1));
-  const double ep = (double)(MAX (p->ep, 1) * expert_tp (p)), limit = (double)p->shard_size;
+  const double ep = (double)(MAX (p->ep, 1) * spec_expert_tp (s)), limit = (double)p->shard_size;
   Shards n = {dp, MAX (1, dp * (double)MAX (p->tp, 1) / ep)};
 
   if (p->shard_size > 0) {
@@ -162,8 +156,7 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
            ActTerms *a)
 {
   const ModelSpec *m = &s->model;
-  const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1),
-               etp = expert_tp (&s->parallel);
+  const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1), etp = spec_expert_tp (s);
   const Recompute r = s->train.recompute;
   const double logits = model_logits_bytes (s);
 
@@ -203,7 +196,7 @@ stage_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,
 {
   const SoftwareProfile *sw = &s->software;
   const RankParams held = memory_rank_params (s, t, layers_of_stage, rank);
-  const Shards n = zero_shards (&s->parallel);
+  const Shards n = zero_shards (s);
   const gboolean fsdp = spec_is_fsdp (s);
   const gint64 zero = fsdp ? 3 : s->parallel.zero_stage;
   const gboolean last = holds_part (t, rank, sched_depth (t) - 1);

@@ -133,7 +133,7 @@ ffn_bytes (const Spec *s, const Ctx *c)
 static double
 expert_tp (const Spec *s)
 {
-  return (double)(s->parallel.etp > 0 ? s->parallel.etp : MAX (s->parallel.tp, 1));
+  return (double)spec_expert_tp (s);
 }
 
 /* Tokens that the experts of one rank work on when the routing is even. */

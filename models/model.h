@@ -102,5 +102,9 @@ RankParams model_rank_mtp (const ModelSpec *m, gint64 tp, gint64 ep, gint64 etp)
  * A window w makes s*w of s*s, and w*s - w*w/2 of its causal half. Equals 6 N + 12 L h s per token
  * for a Llama (forward and backward), the convention of PaLM's appendix B (arXiv 2204.02311). */
 double model_flops_forward (const ModelSpec *m, gint64 seq, gboolean causal_half);
+/* Of that: scores and values of attention, which selective recomputation does again, and the head,
+ * which full recomputation does not. */
+double model_flops_core (const ModelSpec *m, gint64 seq, gboolean causal_half);
+double model_flops_head (const ModelSpec *m, gint64 seq);
 
 #endif

@@ -14,11 +14,24 @@ typedef struct {
   guint n_waits, cap_waits;
 } StreamBuf;
 
+/* A stream of one rank while it is evaluated. */
+typedef struct {
+  SimTime *ends;
+  guint32 n, cap;
+  SimTime begin, duration; /* of the newest operation */
+} EvalStream;
+
 struct ProgramBuilder {
   guint n_streams, n_programs;
   const char *const *names;
   StreamBuf *cur;
-  gboolean open;
+  gboolean open, overflown;
+  /* evaluation */
+  EvalStream *eval; /* n_ranks * n_streams; NULL while building */
+  EvalStream *now;  /* of the selected rank */
+  guint rank, n_ranks;
+  guint32 *slot_offset;
+  gboolean unresolved, late;
   guint32 *first_op;
   guint cap_first;
   Op *ops;
@@ -46,6 +59,7 @@ program_builder_new (guint n_streams, const char *const *stream_names)
   ProgramBuilder *b = g_new0 (ProgramBuilder, 1);
   b->n_streams = n_streams;
   b->names = stream_names;
+  g_assert (n_streams <= PROGRAM_MAX_STREAMS);
   b->cur = g_new0 (StreamBuf, n_streams);
   return b;
 }
@@ -59,6 +73,10 @@ program_builder_free (ProgramBuilder *b)
     g_free (b->cur[i].ops);
     g_free (b->cur[i].waits);
   }
+  for (guint i = 0; b->eval != NULL && i < b->n_ranks * b->n_streams; i++)
+    g_free (b->eval[i].ends);
+  g_free (b->eval);
+  g_free (b->slot_offset);
   g_free (b->cur);
   g_free (b->first_op);
   g_free (b->ops);
@@ -139,12 +157,116 @@ program_begin (ProgramBuilder *b)
   b->open = TRUE;
 }
 
+ProgramBuilder *
+program_evaluator_new (guint n_streams, const char *const *stream_names, guint n_ranks,
+                       const guint32 *slot_offset, guint n_slots)
+{
+  ProgramBuilder *b = program_builder_new (n_streams, stream_names);
+  b->eval = g_new0 (EvalStream, n_ranks * n_streams);
+  b->now = b->eval;
+  b->n_ranks = n_ranks;
+  b->slot_offset = g_memdup2 (slot_offset, MAX (n_slots, 1) * sizeof (guint32));
+  return b;
+}
+
+void
+program_select (ProgramBuilder *b, guint rank)
+{
+  b->rank = rank;
+  b->now = b->eval + (gsize)rank * b->n_streams;
+}
+
+void
+program_reserve (ProgramBuilder *b, guint rank, guint stream, guint32 n_ops)
+{
+  EvalStream *e = &b->eval[(gsize)rank * b->n_streams + stream];
+  e->ends = grow (e->ends, e->n, n_ops, &e->cap, sizeof (SimTime));
+}
+
+guint32
+program_eval_count (const ProgramBuilder *b, guint rank, guint stream)
+{
+  return b->eval[(gsize)rank * b->n_streams + stream].n;
+}
+
+const SimTime *
+program_eval_ends (const ProgramBuilder *b, guint rank, guint stream)
+{
+  return b->eval[(gsize)rank * b->n_streams + stream].ends;
+}
+
+gboolean
+program_eval_unresolved (const ProgramBuilder *b)
+{
+  return b->unresolved;
+}
+
+gboolean
+program_eval_overflow (const ProgramBuilder *b)
+{
+  return b->late;
+}
+
+void
+program_copy_costs (ProgramBuilder *to, const ProgramBuilder *from)
+{
+  g_assert (to->n_costs == 0);
+  to->costs = grow (to->costs, 0, from->n_costs, &to->cap_costs, sizeof (OpCost));
+  memcpy (to->costs, from->costs, from->n_costs * sizeof (OpCost));
+  to->n_costs = from->n_costs;
+}
+
+static inline void
+eval_end (ProgramBuilder *b, EvalStream *e)
+{
+  if (G_UNLIKELY (__builtin_add_overflow (e->begin, e->duration, &e->ends[e->n - 1]))) {
+    e->ends[e->n - 1] = SIM_TIME_MAX;
+    b->late = TRUE;
+  }
+}
+
+static guint32
+eval_op (ProgramBuilder *b, guint stream, guint32 cost)
+{
+  EvalStream *e = &b->now[stream];
+  if (G_UNLIKELY (e->n == e->cap))
+    e->ends = grow (e->ends, e->n, 1, &e->cap, sizeof (SimTime));
+  e->begin = e->n > 0 ? e->ends[e->n - 1] : 0;
+  e->duration = b->costs[cost].duration;
+  e->n++;
+  eval_end (b, e);
+  return e->n;
+}
+
+static void
+eval_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, guint32 count)
+{
+  EvalStream *e = &b->now[stream], *target = &b->now[wait_stream];
+  if (peer >= 0) {
+    guint rank = b->rank + b->slot_offset[peer];
+    rank -= rank >= b->n_ranks ? b->n_ranks : 0;
+    target = &b->eval[(gsize)rank * b->n_streams + wait_stream];
+  }
+  if (G_UNLIKELY (target->n < count)) {
+    b->unresolved = TRUE;
+    return;
+  }
+  if (target->ends[count - 1] > e->begin) {
+    e->begin = target->ends[count - 1];
+    eval_end (b, e);
+  }
+}
+
 guint32
 program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 tag)
 {
-  g_assert (b->open && stream < b->n_streams && cost < b->n_costs);
+  g_assert (stream < b->n_streams && cost < b->n_costs);
+  if (b->eval != NULL)
+    return eval_op (b, stream, cost);
+  g_assert (b->open);
   StreamBuf *c = &b->cur[stream];
-  c->ops = grow (c->ops, c->n_ops, 1, &c->cap_ops, sizeof (Op));
+  if (G_UNLIKELY (c->n_ops == c->cap_ops))
+    c->ops = grow (c->ops, c->n_ops, 1, &c->cap_ops, sizeof (Op));
   c->ops[c->n_ops++] = (Op){
       .kind = (guint8)kind, .group = OP_NO_GROUP, .wait0 = c->n_waits, .cost = cost, .tag = tag};
   return c->n_ops;
@@ -155,10 +277,20 @@ program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, gui
 {
   if (count == 0)
     return;
+  if (b->eval != NULL) {
+    eval_wait (b, stream, peer, wait_stream, count);
+    return;
+  }
   StreamBuf *c = &b->cur[stream];
-  g_assert (c->n_ops > 0);
-  c->waits = grow (c->waits, c->n_waits, 1, &c->cap_waits, sizeof (Wait));
-  c->waits[c->n_waits++] = (Wait){(gint16)peer, (guint16)wait_stream, count};
+  g_assert (c->n_ops > 0 && wait_stream < b->n_streams && peer <= PROGRAM_MAX_PEERS);
+  if (G_UNLIKELY (count > PROGRAM_MAX_COUNT))
+    b->overflown = TRUE;
+  if (G_UNLIKELY (c->n_waits == c->cap_waits))
+    c->waits = grow (c->waits, c->n_waits, 1, &c->cap_waits, sizeof (Wait));
+  Wait *w = &c->waits[c->n_waits++];
+  w->peer = peer < 0 ? PEER_SELF : peer & PROGRAM_MAX_PEERS;
+  w->stream = wait_stream & 7;
+  w->count = count & PROGRAM_MAX_COUNT;
   c->ops[c->n_ops - 1].n_waits++;
 }
 
@@ -173,7 +305,13 @@ program_group (ProgramBuilder *b, guint stream, guint slot)
 guint32
 program_count (const ProgramBuilder *b, guint stream)
 {
-  return b->cur[stream].n_ops;
+  return b->eval != NULL ? b->now[stream].n : b->cur[stream].n_ops;
+}
+
+gboolean
+program_builder_overflown (const ProgramBuilder *b)
+{
+  return b->overflown;
 }
 
 ProgramSet *
@@ -263,6 +401,26 @@ verify_wait (const ProgramSet *set, guint r, guint32 op, const Wait *wait, GErro
   return TRUE;
 }
 
+/* One stream a slot. */
+static gboolean
+verify_slots (const ProgramSet *set, guint p, GError **error)
+{
+  guint16 stream_of[OP_NO_GROUP + 1];
+  memset (stream_of, 0xff, sizeof stream_of);
+  for (guint s = 0; s < set->n_streams; s++)
+    for (guint32 i = set->first_op[p * set->n_streams + s];
+         i < set->first_op[p * set->n_streams + s + 1]; i++) {
+      guint8 slot = set->ops[i].group;
+      if (slot == OP_NO_GROUP)
+        continue;
+      if (stream_of[slot] != G_MAXUINT16 && stream_of[slot] != s)
+        return invalid (error, "program %u: group slot %u is used on streams %u and %u", p, slot,
+                        stream_of[slot], s);
+      stream_of[slot] = (guint16)s;
+    }
+  return TRUE;
+}
+
 static gboolean
 verify_rank (const ProgramSet *set, guint r, guint32 *members, GError **error)
 {
@@ -287,6 +445,9 @@ verify_rank (const ProgramSet *set, guint r, guint32 *members, GError **error)
       continue;
     if (g >= set->n_groups)
       return invalid (error, "rank %u: no group %u", r, g);
+    for (guint k = 0; k < s; k++)
+      if (set->groups[(gsize)r * set->n_slots + k] == g)
+        return invalid (error, "rank %u: group %u is in slots %u and %u", r, g, k, s);
     members[g]++;
   }
   return TRUE;
@@ -297,6 +458,9 @@ program_verify (const ProgramSet *set, GError **error)
 {
   if (!verify_costs (set, error))
     return FALSE;
+  for (guint p = 0; p < set->n_programs; p++)
+    if (!verify_slots (set, p, error))
+      return FALSE;
   g_autofree guint32 *members = g_new0 (guint32, MAX (set->n_groups, 1));
   for (guint r = 0; r < set->n_ranks; r++)
     if (!verify_rank (set, r, members, error))

@@ -36,11 +36,16 @@ typedef struct {
   guint32 tag;   /* OP_TAG: what, stage, micro-batch: names in traces */
 } Op;            /* 16 bytes */
 
+/* Packed: a step of a deep pipeline has hundreds of thousands of them, and the fast pass is bound
+ * by the memory it walks through. */
 typedef struct {
-  gint16 peer; /* index in the rank's peer table, or PEER_SELF */
-  guint16 stream;
-  guint32 count; /* that many operations of the stream are done */
-} Wait;          /* 8 bytes */
+  gint32 peer : 5; /* index in the rank's peer table, or PEER_SELF */
+  guint32 stream : 3;
+  guint32 count : 24; /* that many operations of the stream are done */
+} Wait;               /* 4 bytes */
+#define PROGRAM_MAX_PEERS   15
+#define PROGRAM_MAX_STREAMS 8
+#define PROGRAM_MAX_COUNT   ((1u << 24) - 1)
 
 typedef struct {
   SimTime duration;
@@ -112,10 +117,30 @@ void program_begin (ProgramBuilder *b); /* next program */
 guint32 program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 tag);
 /* Adds a wait to the operation appended last to stream; count 0 is dropped. */
 void program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, guint32 count);
-void program_group (ProgramBuilder *b, guint stream,
-                    guint slot); /* makes the last op a rendezvous */
-guint32 program_count (const ProgramBuilder *b,
-                       guint stream); /* ops so far in the current program */
+/* Makes the last op a rendezvous of the slot's group: it starts when every member has come. The
+ * calls of one slot must all be on one stream, and a rank is a member of a group once: who comes to
+ * which meeting would hang on the order of evaluation otherwise (program_verify refuses it). */
+void program_group (ProgramBuilder *b, guint stream, guint slot);
+guint32 program_count (const ProgramBuilder *b, guint stream); /* of the current program, so far */
+/* TRUE once a stream has had more operations than a wait can count: the set must not be used. */
+gboolean program_builder_overflown (const ProgramBuilder *b);
+
+/* Evaluation in place of building: the same calls, made rank by rank in an order in which whatever
+ * an operation waits for has been called before, give the completion times at once and keep nothing
+ * else. slot_offset: for each peer slot the distance on the ring of ranks. Rendezvous are not for
+ * it. A wait for what has not been called yet sets "unresolved": the times are then worth nothing.
+ */
+ProgramBuilder *program_evaluator_new (guint n_streams, const char *const *stream_names,
+                                       guint n_ranks, const guint32 *slot_offset, guint n_slots);
+void program_select (ProgramBuilder *b, guint rank); /* further calls are about this rank */
+void program_reserve (ProgramBuilder *b, guint rank, guint stream, guint32 n_ops);
+guint32 program_eval_count (const ProgramBuilder *b, guint rank, guint stream);
+/* Completion times of a stream, program_eval_count of them; borrowed. */
+const SimTime *program_eval_ends (const ProgramBuilder *b, guint rank, guint stream);
+gboolean program_eval_unresolved (const ProgramBuilder *b);
+gboolean program_eval_overflow (const ProgramBuilder *b); /* a time ran over the end of the clock */
+/* The costs of from are copied to the start of to, which must have none: indices stay valid. */
+void program_copy_costs (ProgramBuilder *to, const ProgramBuilder *from);
 
 /* Ends building. ranks: one per program, in order, weight 1, until changed by the caller through
  * the returned set's arrays: peers (n_peers each) and groups are zeroed / GROUP_NONE. */

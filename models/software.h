@@ -19,6 +19,18 @@ extern const char *const tp_overlap_names[];
 typedef enum { OPT_ADAM, OPT_SGD, OPT_ADAM8BIT, OPT_LAMB } OptimizerKind;
 extern const char *const optimizer_names[];
 
+/* How tokens reach their experts. plain: NCCL's all-to-all of one copy of a token for each of its
+ * experts. hierarchical: the same copies, first gathered inside the node by destination rank, then
+ * between nodes. deepep: kernels that send a token once to each destination node and once to each
+ * destination GPU (DeepEP, HybridEP). */
+typedef enum { EP_PLAIN, EP_HIERARCHICAL, EP_DEEPEP } EpDispatch;
+extern const char *const ep_dispatch_names[];
+
+/* Scales of 8-bit training where the precision is fp8: one for a tensor from earlier steps
+ * (delayed), one for a tensor from itself (current), or one for a block of 128 (block). */
+typedef enum { FP8_DELAYED, FP8_CURRENT, FP8_BLOCK } Fp8Recipe;
+extern const char *const fp8_recipe_names[];
+
 typedef struct {
   char *name;
   AttnKernel attention;
@@ -74,6 +86,25 @@ typedef struct {
   double fragmentation;     /* share of the activations lost to the allocator */
   double gemm_duty;         /* share of time in GEMMs that sets the clocks, 0..1 */
   double compute_scale; /* jitter and clock loss seen in long runs, factor >= 1 on GPU kernels */
+  /* experts; the numbers are 0 and 1 in profiles that do not train them */
+  EpDispatch ep_dispatch;
+  gboolean expert_tp_one;      /* experts are not divided by tp unless etp says so */
+  gboolean ep_overlap;         /* all-to-all of one micro-batch beside compute of another */
+  gboolean moe_shared_overlap; /* shared experts run beside the all-to-all */
+  gboolean moe_fused_router, moe_fused_permute;
+  double ep_overlap_slowdown;  /* factor on compute beside an all-to-all that takes SMs, >= 1 */
+  double ep_nvlink_efficiency; /* deepep: of the node's all-to-all rate */
+  double ep_net_efficiency;    /* deepep, hierarchical: of the NICs' line rate */
+  double ep_base_us;           /* deepep: fixed time of a call (notify, layout) */
+  double moe_imbalance;        /* load of the busiest expert rank over the mean, >= 1 */
+  double moe_gemm_efficiency;  /* rate of grouped over batched GEMMs, <= 1 */
+  double host_expert_us;       /* further host time for each local expert of a grouped GEMM */
+  double host_moe_sync_us;     /* GPU idle time while the host reads the tokens per expert */
+  /* 8- and 4-bit training */
+  Fp8Recipe fp8_recipe;
+  gboolean fp8_dispatch;     /* tokens travel to the experts in 8 bits (and back in 16) */
+  gboolean fp8_param_gather; /* updated parameters are gathered in 8 bits */
+  gboolean fp8_tp_gather;    /* sequence-parallel gathers move the quantised input */
 } SoftwareProfile;
 
 void software_init (SoftwareProfile *s);

@@ -17,7 +17,7 @@ spec_init (Spec *s)
   model_init (&s->model);
   software_init (&s->software);
   s->parallel.tp = s->parallel.cp = s->parallel.pp = s->parallel.vpp = 1;
-  s->parallel.ep = s->parallel.etp = 1;
+  s->parallel.ep = 1;
   s->parallel.reshard = -1;
   s->train.precision = DT_BF16;
   s->train.recompute = RECOMPUTE_NONE;
@@ -159,12 +159,6 @@ static gboolean
 check_scope (const Spec *s, const char **key, GError **error)
 {
   const ParallelSpec *p = &s->parallel;
-  if (s->model.num_experts > 0)
-    return unsupported ("model", "mixture-of-experts models cannot be predicted yet", key, error);
-  if (s->model.kv_lora_rank > 0)
-    return unsupported ("model", "latent attention cannot be predicted yet", key, error);
-  if (p->ep > 1 || p->etp > 1)
-    return unsupported ("parallel.ep", "ep needs a mixture-of-experts model", key, error);
   if (p->cp > 1 && s->software.attention == ATTN_UNFUSED)
     return unsupported (
         "parallel.cp",
@@ -236,10 +230,11 @@ check_shape (const Spec *s, const char **key, GError **error)
 {
   const ParallelSpec *p = &s->parallel;
   const ModelSpec *m = &s->model;
+  gboolean dense = !model_layer_is_moe (m, 0) || m->moe_every > 1;
   if (!must_divide ("heads", m->heads, "tp", p->tp, "parallel.tp", key, error) ||
-      !must_divide ("ffn_hidden", m->ffn_hidden, "tp", p->tp, "parallel.tp", key, error))
+      (dense && !must_divide ("ffn_hidden", m->ffn_hidden, "tp", p->tp, "parallel.tp", key, error)))
     return FALSE;
-  if (m->kv_heads % p->tp != 0 && p->tp % m->kv_heads != 0)
+  if (m->kv_lora_rank == 0 && m->kv_heads % p->tp != 0 && p->tp % m->kv_heads != 0)
     return must_divide ("kv_heads", m->kv_heads, "tp", p->tp, "parallel.tp", key, error);
   if (p->layout != NULL)
     return check_layout (s, key, error);
@@ -309,7 +304,8 @@ spec_check (Spec *s, const char **key, GError **error)
     return FALSE;
   }
   return check_scope (s, key, error) && check_shape (s, key, error) && fill_dp (s, key, error) &&
-         check_batch (s, key, error) && check_sharding (s, key, error);
+         spec_check_experts (s, key, error) && check_batch (s, key, error) &&
+         check_sharding (s, key, error);
 }
 
 void

@@ -19,15 +19,37 @@ typedef struct {
   double node_power_w, pue;          /* for energy; 0: not known */
 } ClusterSpec;
 
+/* What a selective recomputation runs again; names in JSON and in the tables of runs. */
+typedef enum {
+  RECOMP_CORE_ATTN = 1 << 0,
+  RECOMP_LAYERNORM = 1 << 1,
+  RECOMP_MOE_ACT = 1 << 2, /* activation between the two matrices of an expert */
+  RECOMP_MLA_UP = 1 << 3,  /* up-projections of latent attention */
+  RECOMP_MOE = 1 << 4,     /* router, dispatch, experts, combine */
+  RECOMP_SHARED = 1 << 5,  /* shared experts */
+  RECOMP_MLP = 1 << 6      /* dense MLP */
+} RecomputeModule;
+
+/* Parses "none", "full", "selective" or "selective:a,b" (',' or '+' between the modules;
+ * "core_attn", "layernorm" or "norm", "moe_act" or "act", "mla_up_proj", "moe", "shared_experts",
+ * "mlp"). FALSE, and nothing set, when it is none of them. */
+gboolean recompute_parse (const char *text, Recompute *how, guint *modules);
+
 typedef struct {
   gint64 sequence_tokens, global_batch_sequences, micro_batch_sequences;
   DType precision;
   Recompute recompute;
+  guint
+      recompute_modules; /* RecomputeModule bits of a selective recomputation; 0: attention core */
+  double
+      moe_imbalance; /* load of the busiest expert rank over the mean; 0: the software profile's */
+  double moe_capacity;   /* tokens an expert takes at most, over the mean; 0: dropless */
   gboolean causal_flops; /* MFU convention: causal half (default) or full */
 } TrainSpec;
 
 typedef struct {
-  gint64 tp, cp, pp, vpp, ep, etp, dp; /* dp 0: follows from the rest */
+  gint64 tp, cp, pp, vpp, ep, dp; /* dp 0: follows from the rest */
+  gint64 etp; /* tensor parallelism of experts; 0: the framework's rule (spec_expert_tp) */
   gboolean sequence_parallel;
   gint64 zero_stage; /* 0 … 3; 1 = distributed optimizer */
   gboolean fsdp;     /* zero 3 done by FSDP */
@@ -86,5 +108,20 @@ gboolean spec_stages_legal (const Spec *s, gint64 stages);
 
 gint64 spec_microbatches (const Spec *s); /* per pipeline and step */
 gint64 spec_padded_vocab (const Spec *s);
+
+/* Tensor-parallel degree of experts: as given, else 1 where the software profile says so, else tp.
+ */
+gint64 spec_expert_tp (const Spec *s);
+/* Load of the busiest expert rank over the mean, >= 1; capacity cuts it off. */
+double spec_moe_load (const Spec *s);
+/* TRUE when backward runs this module again (full recomputation is not a module: FALSE). */
+gboolean spec_recomputes (const Spec *s, RecomputeModule m);
+/* GPUs of one scale-up domain that the job fills: racks of 72 are filled with the largest multiple
+ * of a node that divides the GPUs. */
+gint64 spec_domain_gpus (const Spec *s);
+/* Bits of the operands: fp8, mxfp8, fp4 (TRUE) or 16 and more. */
+gboolean spec_narrow (const Spec *s);
+/* The rules of experts: ep, etp, imbalance, capacity. Called by spec_check. */
+gboolean spec_check_experts (const Spec *s, const char **key, GError **error);
 
 #endif

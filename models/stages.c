@@ -2,6 +2,21 @@
 #include "compile.h"
 #include "layout.h"
 
+/* With multi-token modules, these and the loss take a slot of a layer each and the stages are
+ * filled from the first: 61 layers, one module and the loss on 16 stages are 15 of four layers and
+ * one of one. */
+static void
+spread_with_modules (StageLayers *sl, gint64 layers, gint64 stages, gint64 modules)
+{
+  gint64 per =
+      (layers + modules + stages) / stages; /* (layers + modules + 1) / stages, rounded up */
+  for (gint64 i = 0, next = 0; i < stages; i++) {
+    sl->first_layer[i] = next;
+    sl->n_layers[i] = MIN (per, layers - next);
+    next += sl->n_layers[i];
+  }
+}
+
 static void
 spread (StageLayers *sl, gint64 layers, gint64 stages)
 {
@@ -53,7 +68,10 @@ stage_layers_init (StageLayers *sl, const Spec *s, GError **error)
   sl->n_stages = (guint)stages;
   sl->first_layer = g_new (gint64, stages);
   sl->n_layers = g_new (gint64, stages);
-  spread (sl, s->model.num_layers, stages);
+  if (s->model.mtp_layers > 0 && stages > 1)
+    spread_with_modules (sl, s->model.num_layers, stages, s->model.mtp_layers);
+  else
+    spread (sl, s->model.num_layers, stages);
   return TRUE;
 }
 
@@ -64,22 +82,30 @@ stage_layers_clear (StageLayers *sl)
   g_clear_pointer (&sl->n_layers, g_free);
 }
 
-double
+/* Experts are divided by ep and etp, all else by tp; with MTP modules the last stage holds them,
+ * and a copy of the token table that they read. */
+StageParams
 stage_params_per_rank (const Spec *s, const StageLayers *sl, guint stage)
 {
   const ModelSpec *m = &s->model;
-  double tp = (double)s->parallel.tp, sum = 0;
+  gint64 tp = s->parallel.tp, ep = s->parallel.ep, etp = spec_expert_tp (s);
+  StageParams sum = {0, 0};
   for (gint64 i = 0; i < sl->n_layers[stage]; i++) {
-    gint64 layer = sl->first_layer[stage] + i;
-    double experts = (double)model_params_experts (m, layer);
-    double matrices = (double)(model_params_attention (m) + model_params_mlp (m, layer)) - experts;
-    sum += matrices / tp + (double)model_params_norms (m) +
-           experts / (double)(s->parallel.ep * MAX (s->parallel.etp, 1));
+    RankParams r = model_rank_layer (m, sl->first_layer[stage] + i, tp, ep, etp);
+    sum.dense += (double)r.dense;
+    sum.experts += (double)r.experts;
   }
-  double table = (double)spec_padded_vocab (s) * (double)m->hidden / tp;
+  double table = (double)spec_padded_vocab (s) * (double)m->hidden / (double)tp;
   if (stage == 0)
-    sum += table + (double)(m->max_positions * m->hidden);
-  if (stage + 1 == sl->n_stages && (!m->tied_embeddings || sl->n_stages > 1))
-    sum += table;
+    sum.dense += table + (double)(m->max_positions * m->hidden);
+  if (stage + 1 == sl->n_stages) {
+    RankParams r = model_rank_mtp (m, tp, ep, etp);
+    if (!m->tied_embeddings || sl->n_stages > 1)
+      sum.dense += table;
+    if (m->mtp_layers > 0 && sl->n_stages > 1 && !m->tied_embeddings)
+      sum.dense += table;
+    sum.dense += (double)r.dense;
+    sum.experts += (double)r.experts;
+  }
   return sum;
 }

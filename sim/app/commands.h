@@ -10,5 +10,6 @@ int cmd_explain_run (int argc, char **argv);
 int cmd_validate_run (int argc, char **argv);
 int cmd_import_run (int argc, char **argv);
 int cmd_list_run (int argc, char **argv);
+int cmd_fit_run (int argc, char **argv);
 
 #endif

@@ -29,6 +29,7 @@ static const Command commands[] = {
     {"explain", "which numbers, from which source, gave the answer", cmd_explain_run},
     {"validate", "predictions against a table of published measurements", cmd_validate_run},
     {"import", "a file you already have into a scenario part", cmd_import_run},
+    {"fit", "measurements into a device or fabric profile, with its errors", cmd_fit_run},
     {"list", "what ships: gpus, models, fabrics, software, schedules", cmd_list_run},
     {NULL, NULL, NULL},
 };

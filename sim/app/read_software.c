@@ -46,8 +46,13 @@ static const NumberField numbers[] = {
     NUM (compute_scale, 0.5, 10),
 };
 
-/* May be left out: software_init has the usual value. */
+/* Left out by profiles of frameworks that know no experts, no 8-bit training and no sharded
+ * parameters: then what software_init says. */
 static const NumberField optional_numbers[] = {
+    NUM (ep_overlap_slowdown, 1, 10),    NUM (ep_nvlink_efficiency, 0.01, 2),
+    NUM (ep_net_efficiency, 0.01, 2),    NUM (ep_base_us, 0, 1e5),
+    NUM (moe_imbalance, 1, 100),         NUM (moe_gemm_efficiency, 0.01, 1),
+    NUM (host_expert_us, 0, 1e4),        NUM (host_moe_sync_us, 0, 1e5),
     NUM (fsdp_prefetch, 0, 64),          NUM (fsdp_unit_layers, 1, 1024),
     NUM (fsdp_gather_copy_bytes, 0, 64), NUM (fsdp_reduce_copy_bytes, 0, 64),
     NUM (fsdp_host_unit_us, 0, 1e6),     NUM (fsdp_net_efficiency, 0.01, 1),
@@ -66,18 +71,22 @@ static const SwitchField switches[] = {
 };
 
 static const SwitchField optional_switches[] = {
-    SW (dp_reduce_every), SW (recompute_early_stop), SW (fsdp_root_held),
-    SW (fsdp_barrier),    SW (fsdp_replicas_last),
+    SW (dp_reduce_every),   SW (recompute_early_stop), SW (fsdp_root_held),
+    SW (fsdp_barrier),      SW (fsdp_replicas_last),   SW (expert_tp_one),
+    SW (ep_overlap),        SW (moe_shared_overlap),   SW (moe_fused_router),
+    SW (moe_fused_permute), SW (fp8_dispatch),         SW (fp8_param_gather),
+    SW (fp8_tp_gather),
 };
 
 static gboolean
 check_keys (const JsonRef *root, GError **error)
 {
-  static const char *const others[] = {"name",       "format",     "source",    "why",
-                                       "extends",    "frameworks", "attention", "optimizer",
-                                       "tp_overlap", "vocab_pad"};
-  const char *allowed[G_N_ELEMENTS (numbers) + G_N_ELEMENTS (switches) + G_N_ELEMENTS (others) +
-                      G_N_ELEMENTS (optional_numbers) + G_N_ELEMENTS (optional_switches) + 1];
+  static const char *const others[] = {"name",       "format",     "source",      "why",
+                                       "extends",    "frameworks", "attention",   "optimizer",
+                                       "tp_overlap", "vocab_pad",  "ep_dispatch", "fp8_recipe"};
+  const char
+      *allowed[G_N_ELEMENTS (numbers) + G_N_ELEMENTS (optional_numbers) + G_N_ELEMENTS (switches) +
+               G_N_ELEMENTS (optional_switches) + G_N_ELEMENTS (others) + 1];
   gsize n = 0;
   for (gsize i = 0; i < G_N_ELEMENTS (others); i++)
     allowed[n++] = others[i];
@@ -91,6 +100,29 @@ check_keys (const JsonRef *root, GError **error)
     allowed[n++] = optional_switches[i].key;
   allowed[n] = NULL;
   return json_check_keys (root, allowed, error);
+}
+
+static gboolean
+read_optional (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GError **error)
+{
+  int dispatch = EP_PLAIN, recipe = FP8_DELAYED;
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_numbers); i++) {
+    const NumberField *f = &optional_numbers[i];
+    if (json_has (root, f->key) &&
+        !json_get_sourced (root, f->key, f->min, f->max,
+                           (double *)(void *)((char *)out + f->offset), prov, error))
+      return FALSE;
+  }
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_switches); i++)
+    if (!json_opt_bool (root, optional_switches[i].key,
+                        (gboolean *)(void *)((char *)out + optional_switches[i].offset), error))
+      return FALSE;
+  if (!json_opt_enum (root, "ep_dispatch", ep_dispatch_names, &dispatch, error) ||
+      !json_opt_enum (root, "fp8_recipe", fp8_recipe_names, &recipe, error))
+    return FALSE;
+  out->ep_dispatch = (EpDispatch)dispatch;
+  out->fp8_recipe = (Fp8Recipe)recipe;
+  return TRUE;
 }
 
 gboolean
@@ -113,15 +145,8 @@ read_software (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GErro
     if (!json_get_bool (root, switches[i].key,
                         (gboolean *)(void *)((char *)out + switches[i].offset), error))
       return FALSE;
-  for (gsize i = 0; i < G_N_ELEMENTS (optional_numbers); i++)
-    if (!json_opt_sourced (
-            root, optional_numbers[i].key, optional_numbers[i].min, optional_numbers[i].max,
-            (double *)(void *)((char *)out + optional_numbers[i].offset), prov, error))
-      return FALSE;
-  for (gsize i = 0; i < G_N_ELEMENTS (optional_switches); i++)
-    if (!json_opt_bool (root, optional_switches[i].key,
-                        (gboolean *)(void *)((char *)out + optional_switches[i].offset), error))
-      return FALSE;
+  if (!read_optional (root, out, prov, error))
+    return FALSE;
   out->attention = (AttnKernel)attention;
   out->optimizer = (OptimizerKind)optimizer;
   out->tp_overlap = (TpOverlap)overlap;

@@ -25,13 +25,9 @@ static const char *const root_keys[] = {"format", "name",     "description", "cl
 static const char *const cluster_keys[] = {
     "gpu",          "gpus_per_node", "nodes", "gpus", "fabric", "price_usd_per_gpu_hour",
     "node_power_W", "pue",           NULL};
-static const char *const train_keys[] = {"sequence_tokens",
-                                         "global_batch_sequences",
-                                         "micro_batch_sequences",
-                                         "precision",
-                                         "recompute",
-                                         "mfu_convention",
-                                         NULL};
+static const char *const train_keys[] = {
+    "sequence_tokens", "global_batch_sequences", "micro_batch_sequences", "precision", "recompute",
+    "moe_imbalance",   "moe_capacity",           "mfu_convention",        NULL};
 static const char *const parallel_keys[] = {"tp",       "cp",
                                             "pp",       "vpp",
                                             "ep",       "etp",
@@ -108,6 +104,28 @@ read_cluster (const JsonRef *root, Spec *s, GError **error)
   return TRUE;
 }
 
+/* A mode, or "selective:" with the modules that are run again. */
+static gboolean
+read_recompute (const JsonRef *ref, TrainSpec *t, int *mode, GError **error)
+{
+  JsonRef at;
+  const char *text = NULL;
+  Recompute how = RECOMPUTE_NONE;
+  t->recompute_modules = 0;
+  if (!json_has (ref, "recompute") || !json_get_any (ref, "recompute", &at, NULL) ||
+      !json_is_string (&at) || !json_get_string (ref, "recompute", &text, NULL) ||
+      !g_str_has_prefix (text, "selective:"))
+    return json_opt_enum (ref, "recompute", recompute_names, mode, error);
+  if (!recompute_parse (text, &how, &t->recompute_modules))
+    return json_fail (
+        &at, JSON_ERROR_RANGE, error,
+        "unknown module (found \"%s\"; allowed: core_attn, layernorm, moe_act, mla_up_proj, "
+        "moe, shared_experts, mlp)",
+        text);
+  *mode = (int)how;
+  return TRUE;
+}
+
 static gboolean
 read_train (const JsonRef *root, Spec *s, GError **error)
 {
@@ -123,7 +141,9 @@ read_train (const JsonRef *root, Spec *s, GError **error)
       !json_opt_int (&ref, "micro_batch_sequences", 1, SEQUENCES_MAX, &t->micro_batch_sequences,
                      error) ||
       !json_opt_enum (&ref, "precision", dtype_names, &precision, error) ||
-      !json_opt_enum (&ref, "recompute", recompute_names, &recompute, error) ||
+      !read_recompute (&ref, t, &recompute, error) ||
+      !json_opt_double (&ref, "moe_imbalance", 1, 1000, &t->moe_imbalance, error) ||
+      !json_opt_double (&ref, "moe_capacity", 1, 1000, &t->moe_capacity, error) ||
       !json_opt_enum (&ref, "mfu_convention", conventions, &convention, error))
     return FALSE;
   t->precision = (DType)precision;

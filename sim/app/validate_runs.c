@@ -7,6 +7,7 @@
 
 #include "json_read.h"
 #include "paths.h"
+#include "validate_settings.h"
 
 typedef struct {
   GRegex *gpu, *interconnect, *framework, *model, *source, *precision; /* NULL: any */
@@ -20,6 +21,7 @@ typedef struct {
 
 struct RunRules {
   GArray *fabric, *software, *model, *metric;
+  RowSettings *settings;
 };
 
 static void
@@ -109,13 +111,14 @@ run_rules_load (GError **error)
     return NULL;
   JsonRef root = json_root (doc);
   g_autoptr (RunRules) r = g_new0 (RunRules, 1);
-  static const char *const keys[] = {"format", "why",    "fabric", "software",
-                                     "model",  "metric", NULL};
+  static const char *const keys[] = {"format", "why",    "fabric",   "software",
+                                     "model",  "metric", "settings", NULL};
   if (!json_check_keys (&root, keys, error) ||
       (r->fabric = read_rules (&root, "fabric", "fabric", error)) == NULL ||
       (r->software = read_rules (&root, "software", "software", error)) == NULL ||
       (r->model = read_rules (&root, "model", "architecture", error)) == NULL ||
-      (r->metric = read_rules (&root, "metric", "flops", error)) == NULL)
+      (r->metric = read_rules (&root, "metric", "flops", error)) == NULL ||
+      (r->settings = row_settings_read (&root, error)) == NULL)
     return NULL;
   return g_steal_pointer (&r);
 }
@@ -129,6 +132,7 @@ run_rules_free (RunRules *r)
   g_clear_pointer (&r->software, g_array_unref);
   g_clear_pointer (&r->model, g_array_unref);
   g_clear_pointer (&r->metric, g_array_unref);
+  g_clear_pointer (&r->settings, row_settings_free);
   g_free (r);
 }
 
@@ -225,6 +229,28 @@ style_of_model (ModelSpec *m, gboolean gated)
 }
 
 static gboolean
+has_experts (const RunContext *c, guint row)
+{
+  gint64 n = 0;
+  return integer (c, row, "moe_experts", &n);
+}
+
+/* A dense architecture lends its style to other sizes of its family. One with experts or latent
+ * attention is taken whole, so the row must have its shape; NULL when it has not. */
+static const ModelSpec *
+agreeing (const RunContext *c, guint row, const ModelSpec *known)
+{
+  gint64 hidden = 0, heads = 0;
+  if (known == NULL)
+    return NULL;
+  if (!has_experts (c, row))
+    return known->num_experts > 0 ? NULL : known;
+  integer (c, row, "hidden", &hidden);
+  integer (c, row, "heads", &heads);
+  return known->num_experts > 0 && known->hidden == hidden && known->heads == heads ? known : NULL;
+}
+
+static gboolean
 row_model (const RunContext *c, guint row, Spec *s, GString *assumed, char **reason)
 {
   ModelSpec *m = &s->model;
@@ -232,19 +258,20 @@ row_model (const RunContext *c, guint row, Spec *s, GString *assumed, char **rea
   const Rule *r = find_rule (c, c->rules->model, row);
   const ModelSpec *known = r != NULL ? store_model (c->store, r->value, NULL, NULL) : NULL;
   number (c, row, "gated_mlp", &gated);
+  known = agreeing (c, row, known);
   if (known != NULL)
     model_copy (m, known);
   else
     style_of_model (m, gated != 0);
-  if (*cell (c, row, "moe_experts") != '\0' && strcmp (cell (c, row, "moe_experts"), "0") != 0)
-    return skip (reason, "mixture of experts: not predicted yet");
+  if (!row_experts (c->t, row, known != NULL, m, reason))
+    return FALSE;
   if (!integer (c, row, "num_layers", &m->num_layers) || !integer (c, row, "hidden", &m->hidden) ||
       !integer (c, row, "heads", &m->heads))
     return skip (reason, "not a transformer with layers, hidden size and heads stated");
   if (!integer (c, row, "kv_heads", &m->kv_heads)) {
     m->kv_heads = m->heads;
   }
-  if (!integer (c, row, "ffn_hidden", &m->ffn_hidden)) {
+  if (!integer (c, row, "ffn_hidden", &m->ffn_hidden) && m->num_experts == 0) {
     m->ffn_hidden = 4 * m->hidden;
     assume (assumed, "ffn_hidden 4 x hidden");
   }
@@ -267,8 +294,8 @@ row_precision (const RunContext *c, guint row, Spec *s, char **reason)
   static const struct {
     const char *text;
     DType type;
-  } known[] = {{"mxfp8", DT_MXFP8}, {"nvfp4", DT_FP4}, {"fp8", DT_FP8},  {"bf16", DT_BF16},
-               {"fp16", DT_FP16},   {"tf32", DT_TF32}, {"fp32", DT_FP32}};
+  } known[] = {{"mxfp8", DT_MXFP8}, {"fp8-mx", DT_MXFP8}, {"nvfp4", DT_FP4}, {"fp8", DT_FP8},
+               {"bf16", DT_BF16},   {"fp16", DT_FP16},    {"tf32", DT_TF32}, {"fp32", DT_FP32}};
   g_autofree char *text = g_ascii_strdown (cell (c, row, "precision"), -1);
   for (gsize i = 0; i < G_N_ELEMENTS (known); i++)
     if (strstr (text, known[i].text) != NULL) {
@@ -277,9 +304,6 @@ row_precision (const RunContext *c, guint row, Spec *s, char **reason)
     }
   if (*text == '\0')
     return skip (reason, "precision is not stated");
-  if (s->train.precision == DT_FP8 || s->train.precision == DT_MXFP8 ||
-      s->train.precision == DT_FP4)
-    return skip (reason, "precision %s: not predicted yet", cell (c, row, "precision"));
   return TRUE;
 }
 
@@ -296,12 +320,10 @@ row_train (const RunContext *c, guint row, Spec *s, GString *assumed, char **rea
     assume (assumed, "micro-batch 1");
   }
   const char *rc = cell (c, row, "recompute");
-  if (g_str_has_prefix (rc, "full"))
+  if (recompute_parse (rc, &t->recompute, &t->recompute_modules))
+    ;
+  else if (g_str_has_prefix (rc, "full"))
     t->recompute = RECOMPUTE_FULL;
-  else if (g_str_has_prefix (rc, "selective"))
-    t->recompute = RECOMPUTE_SELECTIVE;
-  else if (strcmp (rc, "none") == 0)
-    t->recompute = RECOMPUTE_NONE;
   else if (g_str_has_prefix (rc, "minimal")) { /* JAX: every matrix product is kept */
     t->recompute = RECOMPUTE_NONE;
     assume (assumed, "no matrix product is recomputed");
@@ -362,14 +384,12 @@ row_parallel (const RunContext *c, guint row, Spec *s, const Rule *software, GSt
               char **reason)
 {
   ParallelSpec *p = &s->parallel;
-  gint64 ep = 1;
   if (!integer (c, row, "tp", &p->tp) || !integer (c, row, "pp", &p->pp))
     return skip (reason, "tp or pp is not stated");
   integer (c, row, "cp", &p->cp);
   integer (c, row, "vp", &p->vpp);
-  integer (c, row, "ep", &ep);
-  if (ep > 1)
-    return skip (reason, "expert parallelism: not predicted yet");
+  if (!integer (c, row, "ep", &p->ep) && s->model.num_experts > 0)
+    assume (assumed, "no expert parallelism");
   p->dp = 0;
   integer (c, row, "dp", &p->dp);
   const char *sp = cell (c, row, "seq_parallel");
@@ -431,6 +451,7 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
       !row_parallel (c, row, s, software, assumed, reason) ||
       !row_machine (c, row, s, software, reason))
     return FALSE;
+  row_settings_apply (c->rules->settings, c->t, row, s);
   g_autoptr (GError) err = NULL;
   if (!spec_check (s, NULL, &err))
     return skip (reason, "%s", err->message);
