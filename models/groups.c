@@ -34,6 +34,10 @@ rank_groups (const Spec *s, RankGroups *out)
   out->edp = group_of (MAX (1, p->tp * p->cp * p->dp / (etp * p->ep)), etp * p->ep, gpn);
   out->dp = group_of (p->dp * p->cp, p->tp, gpn);
   out->dp_only = group_of (p->dp, p->tp * p->cp, gpn);
+  gint64 shard = spec_shard_ranks (s);
+  out->shard = group_of (shard, p->tp, gpn);
+  out->replica = group_of (p->dp * p->cp / shard, p->tp * shard, gpn);
+  out->hpz = group_of (p->hpz_size > 0 ? p->hpz_size : shard, p->tp, gpn);
   out->all = group_of (s->cluster.gpus, 1, gpn);
   gint64 stride = p->tp * p->cp * p->dp;
   out->pp_same_node = stride * p->pp <= gpn;

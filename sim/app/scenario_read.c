@@ -36,6 +36,7 @@ static const char *const parallel_keys[] = {"tp",       "cp",
                                             "schedule", "schedule_file",
                                             "layout",   "zero_stage",
                                             "fsdp",     "shard_size",
+                                            "hpz_size", "reshard_after_forward",
                                             NULL};
 static const char *const job_keys[] = {"tokens", "checkpoint", "failures", NULL};
 static const char *const published_keys[] = {"step_time_s", "source", NULL};
@@ -167,10 +168,15 @@ read_degrees (const JsonRef *ref, gint64 gpus, ParallelSpec *p, GError **error)
     const char *key;
     gint64 *out;
     gboolean multiplies;
-  } const degrees[] = {{"tp", &p->tp, TRUE},    {"cp", &p->cp, TRUE},
-                       {"pp", &p->pp, TRUE},    {"dp", &p->dp, FALSE},
-                       {"ep", &p->ep, FALSE},   {"etp", &p->etp, FALSE},
-                       {"vpp", &p->vpp, FALSE}, {"shard_size", &p->shard_size, FALSE}};
+  } const degrees[] = {{"tp", &p->tp, TRUE},
+                       {"cp", &p->cp, TRUE},
+                       {"pp", &p->pp, TRUE},
+                       {"dp", &p->dp, FALSE},
+                       {"ep", &p->ep, FALSE},
+                       {"etp", &p->etp, FALSE},
+                       {"vpp", &p->vpp, FALSE},
+                       {"shard_size", &p->shard_size, FALSE},
+                       {"hpz_size", &p->hpz_size, FALSE}};
   gint64 product = 1;
   for (guint i = 0; i < G_N_ELEMENTS (degrees); i++) {
     gint64 max = strcmp (degrees[i].key, "vpp") == 0 ? VPP_MAX : gpus;
@@ -217,13 +223,28 @@ read_schedule (const JsonRef *ref, ParallelSpec *p, GError **error)
   return TRUE;
 }
 
+/* fsdp without zero_stage is full sharding. */
+static gboolean
+read_sharding (const JsonRef *ref, ParallelSpec *p, GError **error)
+{
+  gboolean reshard = FALSE;
+  if (!json_opt_int (ref, "zero_stage", 0, 3, &p->zero_stage, error) ||
+      !json_opt_bool (ref, "fsdp", &p->fsdp, error) ||
+      !json_opt_bool (ref, "reshard_after_forward", &reshard, error))
+    return FALSE;
+  if (p->fsdp && !json_has (ref, "zero_stage"))
+    p->zero_stage = 3;
+  p->reshard = json_has (ref, "reshard_after_forward") ? reshard : -1;
+  return TRUE;
+}
+
 static gboolean
 read_parallel (const JsonRef *root, Spec *s, GError **error)
 {
   ParallelSpec *p = &s->parallel;
   JsonRef ref;
   p->tp = p->cp = p->pp = p->vpp = p->ep = 1;
-  p->dp = p->shard_size = 0;
+  p->dp = p->shard_size = p->hpz_size = 0;
   if (!json_has (root, "parallel")) {
     assume (s, "parallel is not given: data parallel over all GPUs");
     g_free (p->schedule);
@@ -234,8 +255,7 @@ read_parallel (const JsonRef *root, Spec *s, GError **error)
          json_check_keys (&ref, parallel_keys, error) &&
          read_degrees (&ref, s->cluster.gpus, p, error) &&
          json_opt_bool (&ref, "sequence_parallel", &p->sequence_parallel, error) &&
-         json_opt_int (&ref, "zero_stage", 0, 3, &p->zero_stage, error) &&
-         json_opt_bool (&ref, "fsdp", &p->fsdp, error) && read_schedule (&ref, p, error);
+         read_sharding (&ref, p, error) && read_schedule (&ref, p, error);
 }
 
 /* What is in the job is for the campaign; here only its keys are checked. */
@@ -452,7 +472,8 @@ read_scenario_software (const JsonRef *root, Spec *s, GError **error)
 
 /* ---- the whole ---- */
 
-/* An error at a dotted key (NULL: the root), or at the nearest thing above it that the document has. */
+/* An error at a dotted key (NULL: the root), or at the nearest thing above it that the document
+ * has. */
 static gboolean
 fail_at (JsonDoc *doc, const char *key, JsonError code, const char *message, GError **error)
 {
@@ -472,7 +493,8 @@ check_spec (JsonDoc *doc, Spec *s, GError **error)
   if (spec_check (s, &key, &why))
     return TRUE;
   gboolean range = g_error_matches (why, SPEC_ERROR, SPEC_ERROR_RANGE);
-  return fail_at (doc, key, range ? JSON_ERROR_RANGE : JSON_ERROR_INCONSISTENT, why->message, error);
+  return fail_at (doc, key, range ? JSON_ERROR_RANGE : JSON_ERROR_INCONSISTENT, why->message,
+                  error);
 }
 
 void
