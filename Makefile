@@ -4,7 +4,7 @@
 CC       ?= gcc
 PREFIX   ?= /usr/local
 VERSION  := 0.1.0
-PKGS     := glib-2.0 libcjson
+PKGS     := glib-2.0 libcjson expat yaml-0.1
 V        ?= 0
 Q        := $(if $(filter 1,$(V)),,@)
 
