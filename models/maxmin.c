@@ -20,16 +20,21 @@ typedef struct {
   double rem, sum; /* while filling: capacity left, coefs of flows still rising */
   Entry *on;
   guint32 n_on, n_alloc;
-  guint32 n_open; /* entries of flows still rising */
-  guint32 mark;   /* epoch of the last solve that reached it */
-  gboolean dirty;
+  double new_sat;
+  guint32 n_open;     /* entries of flows still rising */
+  guint32 n_kept;     /* entries of flows that keep their rates in this solve */
+  guint32 mark;       /* epoch of the last solve that reached it */
+  gboolean dirty;     /* touched since the last solve */
+  gboolean dirty_all; /* in this solve: the flows that it had frozen are released */
 } Link;
 
 typedef struct {
-  double cap;
+  double cap, old_rate;
   Hop *hops;
   guint32 n_hops, n_alloc;
-  guint32 reached, frozen; /* epochs */
+  guint32 reached; /* epoch of the last solve that released it */
+  guint32 frozen;  /* last round that froze it */
+  guint32 by;      /* the link that did, or NO_LINK: its own cap */
   guint32 next_free;
   gboolean live;
 } Flow;
@@ -52,8 +57,9 @@ struct MaxMin {
   double *rate; /* apart from Flow: what the filling reads most */
   guint32 n_slots, slots_alloc, free_head, n_live;
   guint32 n_fresh; /* added since the last solve and not removed */
-  guint32 epoch;
-  double t0; /* from removals and capacity changes since the last solve */
+  guint32 epoch;   /* of solves */
+  guint32 round;   /* of fillings; a solve needs one or a few */
+  double t0;       /* from removals and capacity changes since the last solve */
   IdList dirty, links, flows, changed;
   HeapItem *heap;
   guint32 n_heap, heap_alloc;
@@ -61,8 +67,10 @@ struct MaxMin {
 };
 
 #define NO_FLOW G_MAXUINT32
-/* Lowering t0 is always right, so a little slack keeps rounding from leaving out a tied flow. */
-#define T0_SLACK 1e-12
+#define NO_LINK G_MAXUINT32
+/* Levels closer than this, relatively, count as equal. To look at more flows than needed is always
+ * right, so the slack only ever widens the search. */
+#define SLACK 1e-12
 
 static void
 id_push (IdList *l, guint32 id)
@@ -252,42 +260,75 @@ new_saturation (const MaxMin *m, const Link *k, double limit)
 static void
 reach_link (MaxMin *m, guint32 l)
 {
-  if (m->link[l].mark == m->epoch)
+  Link *k = &m->link[l];
+  if (k->mark == m->epoch)
     return;
-  m->link[l].mark = m->epoch;
+  k->mark = m->epoch;
+  k->dirty_all = FALSE;
   id_push (&m->links, l);
 }
 
-/* Gathers all links and flows that may change, and what capacity the others leave them. */
+/* Lets a flow go: its rate is found anew. */
 static void
-gather (MaxMin *m, double t0)
+release (MaxMin *m, guint32 f)
 {
-  m->links.n = m->flows.n = 0;
-  for (guint32 i = 0; i < m->dirty.n; i++)
-    reach_link (m, m->dirty.v[i]);
+  Flow *w = &m->flow[f];
+  if (w->reached == m->epoch)
+    return;
+  w->reached = m->epoch;
+  w->old_rate = m->rate[f];
+  id_push (&m->flows, f);
+  for (guint32 h = 0; h < w->n_hops; h++)
+    reach_link (m, w->hops[h].link);
+}
+
+static void
+release_from (MaxMin *m, const Link *k, double level)
+{
+  for (guint32 i = 0; i < k->n_on; i++)
+    if (m->rate[k->on[i].flow] >= level)
+      release (m, k->on[i].flow);
+}
+
+/* What may change, as a first guess: on touched links the flows from t0 on, then, link by link, the
+ * flows that a reached link had frozen. Flows that are held elsewhere, and links that had room, may
+ * join later (check_links). i: the first flow whose links are to be looked at. */
+static void
+spread (MaxMin *m, guint32 i)
+{
+  for (; i < m->flows.n; i++) {
+    const Flow *w = &m->flow[m->flows.v[i]];
+    for (guint32 h = 0; h < w->n_hops; h++) {
+      Link *k = &m->link[w->hops[h].link];
+      if (k->dirty_all || isinf (k->sat))
+        continue;
+      k->dirty_all = TRUE;
+      release_from (m, k, k->sat * (1 - SLACK));
+    }
+  }
+}
+
+/* What the flows that stay leave to those released. */
+static void
+prepare (MaxMin *m)
+{
+  m->round++;
   for (guint32 i = 0; i < m->links.n; i++) {
     Link *k = &m->link[m->links.v[i]];
-    k->sat = INFINITY;
+    k->new_sat = INFINITY;
     k->rem = k->cap;
     k->sum = 0;
     k->n_open = 0;
     for (guint32 j = 0; j < k->n_on; j++) {
       const Entry *e = &k->on[j];
-      double r = m->rate[e->flow];
-      if (r < t0) {
-        k->rem -= e->coef * r;
-        continue;
+      if (m->flow[e->flow].reached == m->epoch) {
+        k->sum += e->coef;
+        k->n_open++;
+      } else {
+        k->rem -= e->coef * m->rate[e->flow];
       }
-      k->sum += e->coef;
-      k->n_open++;
-      Flow *w = &m->flow[e->flow];
-      if (w->reached == m->epoch)
-        continue;
-      w->reached = m->epoch;
-      id_push (&m->flows, e->flow);
-      for (guint32 h = 0; h < w->n_hops; h++)
-        reach_link (m, w->hops[h].link);
     }
+    k->n_kept = k->n_on - k->n_open;
   }
   m->n_visited += m->flows.n;
 }
@@ -348,12 +389,11 @@ heap_drop_top (MaxMin *m)
 /* ---- filling -------------------------------------------------------------------------------- */
 
 static void
-freeze (MaxMin *m, guint32 f, double level)
+freeze (MaxMin *m, guint32 f, double level, guint32 by)
 {
   Flow *w = &m->flow[f];
-  w->frozen = m->epoch;
-  if (m->rate[f] != level)
-    id_push (&m->changed, f);
+  w->frozen = m->round;
+  w->by = by;
   m->rate[f] = level;
   for (guint32 h = 0; h < w->n_hops; h++) {
     Link *k = &m->link[w->hops[h].link];
@@ -372,7 +412,7 @@ exact_level (const MaxMin *m, const Link *k)
   for (guint32 i = 0; i < k->n_on; i++) {
     const Entry *e = &k->on[i];
     const Flow *w = &m->flow[e->flow];
-    if (w->reached == m->epoch && w->frozen != m->epoch)
+    if (w->reached == m->epoch && w->frozen != m->round)
       sum += e->coef;
     else
       rem -= e->coef * m->rate[e->flow];
@@ -392,9 +432,9 @@ still_first (MaxMin *m, HeapItem top, double key)
 }
 
 static void
-fill (MaxMin *m, double t0)
+fill (MaxMin *m)
 {
-  double level = MAX (0, t0);
+  double level = 0;
   guint32 left = m->flows.n;
   heap_build (m);
   while (left > 0) {
@@ -402,8 +442,8 @@ fill (MaxMin *m, double t0)
     HeapItem top = m->heap[0];
     if (top.is_flow) {
       heap_drop_top (m);
-      if (m->flow[top.id].frozen != m->epoch) {
-        freeze (m, top.id, top.key);
+      if (m->flow[top.id].frozen != m->round) {
+        freeze (m, top.id, top.key, NO_LINK);
         level = MAX (level, top.key);
         left--;
       }
@@ -421,15 +461,99 @@ fill (MaxMin *m, double t0)
       continue;
     heap_drop_top (m);
     level = MAX (level, exact);
-    k->sat = level;
+    k->new_sat = level;
     for (guint32 i = 0; i < k->n_on; i++) {
       guint32 f = k->on[i].flow;
-      if (m->flow[f].frozen == m->epoch || m->flow[f].reached != m->epoch)
+      if (m->flow[f].frozen == m->round || m->flow[f].reached != m->epoch)
         continue;
-      freeze (m, f, MIN (level, m->flow[f].cap));
+      freeze (m, f, MIN (level, m->flow[f].cap), top.id);
       left--;
     }
   }
+}
+
+/* The level at which a link fills when the flows that it holds, kept or released, rise without end
+ * and all others stop at their rates. */
+static double
+held_level (const MaxMin *m, guint32 l)
+{
+  const Link *k = &m->link[l];
+  double rem = k->cap, sum = 0;
+  for (guint32 i = 0; i < k->n_on; i++) {
+    const Entry *e = &k->on[i];
+    const Flow *w = &m->flow[e->flow];
+    gboolean held = w->reached == m->epoch ? w->by == l : m->rate[e->flow] >= k->sat * (1 - SLACK);
+    if (held)
+      sum += e->coef;
+    else
+      rem -= e->coef * m->rate[e->flow];
+  }
+  return sum > 0 ? MAX (0, rem) / sum : INFINITY;
+}
+
+/* Kept flows are right as long as the links that hold them still fill at the old level, and no link
+ * fills below a kept rate. Releases those for which it is not so; TRUE when there were none. */
+static gboolean
+check_links (MaxMin *m)
+{
+  guint32 n_links = m->links.n, n_flows = m->flows.n;
+  for (guint32 i = 0; i < n_links; i++) {
+    guint32 l = m->links.v[i];
+    Link *k = &m->link[l];
+    if (k->n_kept == 0)
+      continue;
+    double level = held_level (m, l);
+    if (isfinite (k->sat) && fabs (level - k->sat) <= SLACK * k->sat) {
+      k->new_sat = k->sat;
+      continue;
+    }
+    if (level > k->sat)
+      release_from (m, k, k->sat * (1 - SLACK));
+    else if (isfinite (level))
+      release_from (m, k, level * (1 + SLACK));
+  }
+  if (m->flows.n == n_flows)
+    return TRUE;
+  spread (m, n_flows);
+  return FALSE;
+}
+
+static void
+solve_from (MaxMin *m, double t0)
+{
+  m->links.n = m->flows.n = 0;
+  for (guint32 i = 0; i < m->dirty.n; i++)
+    reach_link (m, m->dirty.v[i]);
+  for (guint32 i = 0; i < m->dirty.n; i++) {
+    m->link[m->dirty.v[i]].dirty_all = TRUE;
+    release_from (m, &m->link[m->dirty.v[i]], t0 * (1 - SLACK));
+  }
+  spread (m, 0);
+  do {
+    prepare (m);
+    fill (m);
+  } while (!check_links (m));
+  for (guint32 i = 0; i < m->links.n; i++)
+    m->link[m->links.v[i]].sat = m->link[m->links.v[i]].new_sat;
+  for (guint32 i = 0; i < m->flows.n; i++)
+    if (m->rate[m->flows.v[i]] != m->flow[m->flows.v[i]].old_rate)
+      id_push (&m->changed, m->flows.v[i]);
+}
+
+/* After 2^32 solves or fillings the marks of old ones would look fresh. */
+static void
+next_epoch (MaxMin *m)
+{
+  if (m->epoch < G_MAXUINT32 - 1 && m->round < G_MAXUINT32 / 2) {
+    m->epoch++;
+    return;
+  }
+  for (guint32 l = 0; l < m->n_links; l++)
+    m->link[l].mark = 0;
+  for (guint32 f = 0; f < m->n_slots; f++)
+    m->flow[f].reached = m->flow[f].frozen = 0;
+  m->epoch = 1;
+  m->round = 0;
 }
 
 guint
@@ -437,20 +561,11 @@ maxmin_solve (MaxMin *m, const guint32 **changed)
 {
   double t0 = m->t0;
   m->changed.n = 0;
-  if (++m->epoch == 0) { /* after 2^32 solves: marks of the last round would look fresh */
-    for (guint32 l = 0; l < m->n_links; l++)
-      m->link[l].mark = 0;
-    for (guint32 f = 0; f < m->n_slots; f++)
-      m->flow[f].reached = m->flow[f].frozen = 0;
-    m->epoch = 1;
-  }
+  next_epoch (m);
   for (guint32 i = 0; i < m->dirty.n; i++)
     t0 = MIN (t0, new_saturation (m, &m->link[m->dirty.v[i]], t0));
-  if (isfinite (t0) || m->n_fresh > 0) {
-    t0 *= 1 - T0_SLACK;
-    gather (m, t0);
-    fill (m, isfinite (t0) ? t0 : 0);
-  }
+  if (isfinite (t0) || m->n_fresh > 0)
+    solve_from (m, t0);
   for (guint32 i = 0; i < m->dirty.n; i++)
     m->link[m->dirty.v[i]].dirty = FALSE;
   m->dirty.n = 0;

@@ -9,10 +9,12 @@
  *
  * Incremental: a change cannot alter what froze below the first level t0 at which the old and the
  * new filling differ. t0 is the least of: old saturation levels of links that lost a flow or whose
- * capacity changed; new saturation levels of all links touched. Flows with rates below t0 stay;
- * only flows and links that are reachable from the touched links over flows of rate >= t0 are
- * filled again, on the capacity that is left. Any number of changes between two solves is one
- * batch, and costs one solve.
+ * capacity changed; new saturation levels of all links touched. The solver releases the flows from
+ * t0 on that cross touched links and, link by link, those held by a link that these cross, and
+ * fills them on the capacity that the others leave. Then it checks the definition above for every
+ * kept flow on those links, releases the ones for which it fails, and fills again until none does:
+ * the result is the fair one wherever the search stopped. Any number of changes between two solves
+ * is one batch, and costs one solve.
  *
  * Units: capacities and rates in any one unit (bytes/s here); coefs are plain numbers > 0.
  * Ownership: arrays given are copied. Knows neither time nor engine. Errors: none; out of range is
