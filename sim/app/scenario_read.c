@@ -4,6 +4,7 @@
 #include "paths.h"
 #include "read_fabric.h"
 #include "read_gpu.h"
+#include "read_job.h"
 #include "read_model.h"
 #include "read_software.h"
 #include "scenario_priv.h"
@@ -36,7 +37,6 @@ static const char *const parallel_keys[] = {"tp",       "cp",
                                             "layout",   "zero_stage",
                                             "fsdp",     "shard_size",
                                             NULL};
-static const char *const job_keys[] = {"tokens", "checkpoint", "failures", NULL};
 static const char *const published_keys[] = {"step_time_s", "source", NULL};
 static const char *const run_keys[] = {"fidelity",     "seed",         "max_events",
                                        "shuffle_ties", "exact_events", NULL};
@@ -235,16 +235,6 @@ read_parallel (const JsonRef *root, Spec *s, GError **error)
          json_opt_bool (&ref, "sequence_parallel", &p->sequence_parallel, error) &&
          json_opt_int (&ref, "zero_stage", 0, 3, &p->zero_stage, error) &&
          json_opt_bool (&ref, "fsdp", &p->fsdp, error) && read_schedule (&ref, p, error);
-}
-
-/* What is in the job is for the campaign; here only its keys are checked. */
-static gboolean
-read_job (const JsonRef *root, GError **error)
-{
-  JsonRef ref;
-  if (!json_has (root, "job"))
-    return TRUE;
-  return json_get_object (root, "job", &ref, error) && json_check_keys (&ref, job_keys, error);
 }
 
 static gboolean
@@ -491,7 +481,7 @@ read_all (JsonDoc *doc, Spec *s, GError **error)
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
-         read_parallel (&root, s, error) && read_job (&root, error) && read_run (&root, s, error) &&
+         read_parallel (&root, s, error) && read_job_keys (&root, error) && read_run (&root, s, error) &&
          read_published (&root, s, error) && read_devices (&root, s, error) &&
          read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
          check_spec (doc, s, error);
