@@ -166,7 +166,8 @@ lint-text: $(PROGRAM)
 format:
 	@clang-format -i $(FORMATTED)
 lint-format:
-	@clang-format --dry-run -Werror $(FORMATTED)
+	@for f in $(FORMATTED); do clang-format --dry-run -Werror $$f 2>/dev/null || \
+	  { echo "$$f: not as clang-format has it (make format) [format]"; bad=1; }; done; test -z "$$bad"
 lint-headers:
 	@printf '%s\n' $(HEADERS) | xargs -P 2 -n 1 $(CC) $(ALLCF) -Werror -fsyntax-only -x c
 lint-cppcheck:
@@ -180,7 +181,7 @@ ANALYZER := -Wno-analyzer-use-of-uninitialized-value
 $(B)/lint/%.ok: %.c $(B)/obj/%.o .clang-tidy $(wildcard tests/.clang-tidy) | compile_commands.json
 	@mkdir -p $(@D)
 	@clang-tidy -p . --quiet $< 2>/dev/null
-	@$(if $(filter tests/%,$<),,$(CC) $(ALLCF) -Werror -fanalyzer $(ANALYZER) -c -o /dev/null $<)
+	@$(CC) $(ALLCF) -Werror $(if $(filter tests/%,$<),-fsyntax-only,-fanalyzer $(ANALYZER) -c -o /dev/null) $<
 	@touch $@
 
 compile_commands.json: FORCE

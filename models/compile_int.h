@@ -24,6 +24,7 @@ typedef struct {
   const StageTimes *times;
   Pricing p;
   ProgramBuilder *b;
+  const char *const *stream_names;
   StageCost *stage;
   PassCost layer[LAYER_KINDS][LP_COUNT]; /* memo by kind of layer */
   gboolean have[LAYER_KINDS][LP_COUNT];
@@ -45,10 +46,46 @@ typedef struct {
   guint32 *last_back; /* per stage: index in its row of the action that completes gradients */
 } Compile;
 
+/* One row of the table while it is emitted. */
+typedef struct {
+  Compile *c;
+  guint rank;
+  guint32 sends_next, sends_prev;   /* so far */
+  guint32 waited_next, waited_prev; /* of them, by the compute stream */
+  guint32 actions;                  /* so far; = host operations */
+} Row;
+
+enum { COMPILE_SLOT_STEP, COMPILE_SLOT_EMBED, COMPILE_N_SLOTS };
+
+static inline gsize
+compile_at (const Compile *c, guint stage, guint mb)
+{
+  return (gsize)stage * c->t->microbatches + mb;
+}
+
+void compile_prepare (Compile *c); /* costs, peers, positions; c has s, t, sl and times */
+void compile_release (Compile *c);
+gboolean compile_check (const Compile *c, gboolean overflown, GError **error);
+/* Emission of a rank's operations: what comes before the first action, the actions with their
+ * transfers, the end of the step. compile_row is begin and all actions. */
+void compile_begin (Row *w);
+void compile_action (Row *w, const SchedAction *a, guint32 index);
+void compile_send (Row *w, const SchedAction *a);
+void compile_row (Row *w);
+void compile_end (Row *w);
+ProgramSet *compile_link (Compile *c);
+/* Whether an action has somebody to send to (feeds) or waits for a transfer (is fed); the stream of
+ * a transfer between two ranks. */
+gboolean compile_feeds (const Compile *c, const SchedAction *a);
+gboolean compile_is_fed (const Compile *c, const SchedAction *a);
+guint compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient);
+
 void compile_costs (Compile *c);
 /* Cost of the forward of one stage (forward TRUE) or of the backward of another when both run as a
  * pair whose all-to-alls overlap; index into the costs. */
 guint32 compile_pair_cost (Compile *c, guint forward_stage, guint backward_stage, gboolean forward);
+/* Further host time of one half of a pair on this stage. */
+SimTime compile_pair_host (Compile *c, guint stage);
 void compile_find_pairs (Compile *c);
 guint compile_layer_kind (const ModelSpec *m, gint64 layer); /* 0 … LAYER_KINDS-1 */
 const PassCost *compile_layer_cost (Compile *c, gint64 layer, LayerPass pass);

@@ -42,7 +42,7 @@ typedef struct {
 typedef struct {
   CollGroup tp, cp, dp, dp_only; /* dp: dp*cp ranks that hold the same weights */
   CollGroup etp, ep,
-      edp; /* experts: tensor parallel, expert parallel, ranks with the same experts */
+      edp;       /* experts: tensor parallel, expert parallel, ranks with the same experts */
   CollGroup all; /* every rank of the job */
   gboolean pp_same_node;
   int pp_members; /* GPUs of a node that send to the next stage at the same time */

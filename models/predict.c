@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "breakdown.h"
+#include "compile_eval.h"
 #include "exec.h"
 
 struct PredictCache {
@@ -64,12 +65,11 @@ predict_flops (const Spec *s, gboolean causal, double *model, double *hardware)
   gint64 seq = s->train.sequence_tokens;
   double per_gpu = (double)s->train.global_batch_sequences / (double)s->cluster.gpus;
   double forward = model_flops_forward (m, seq, causal);
-  double head = 2.0 * (double)seq * (double)m->hidden * (double)m->vocab;
-  double core = 4.0 * (double)seq * (double)seq * (double)(m->heads * m->head_dim) *
-                (double)m->num_layers * (causal ? 0.5 : 1.0);
-  double again = s->train.recompute == RECOMPUTE_FULL        ? forward - head
-                 : s->train.recompute == RECOMPUTE_SELECTIVE ? core
-                                                             : 0.0;
+  double again = 0;
+  if (s->train.recompute == RECOMPUTE_FULL)
+    again = forward - model_flops_head (m, seq);
+  else if (s->train.recompute == RECOMPUTE_SELECTIVE)
+    again = model_flops_core (m, seq, causal);
   *model = 3.0 * forward * per_gpu;
   *hardware = (3.0 * forward + again) * per_gpu;
 }
@@ -101,6 +101,26 @@ rates (const Spec *s, Prediction *out)
                                 : -1.0;
 }
 
+static void
+take_times (const StepTimes *st, Prediction *out)
+{
+  out->step_s = sim_time_to_s (st->end, SIM_TICKS_PS);
+  for (guint i = 0; i < PART_COUNT; i++)
+    out->part_s[i] = sim_time_to_s (st->breakdown.part[i], SIM_TICKS_PS);
+  out->bubble_share = out->step_s > 0 ? out->part_s[PART_BUBBLE] / out->step_s : 0;
+  out->operations = st->operations;
+  out->fingerprint = st->fingerprint;
+}
+
+static gboolean
+check_positive (const Prediction *p, GError **error)
+{
+  if (p->step_s > 0)
+    return TRUE;
+  g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "the step takes no time");
+  return FALSE;
+}
+
 static gboolean
 run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, Prediction *out,
               GError **error)
@@ -124,19 +144,16 @@ run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, P
     return FALSE;
   Breakdown bd;
   breakdown_compute (set, &res, res.last_rank, STREAM_COMPUTE, &bd);
-  out->step_s = sim_time_to_s (res.end, SIM_TICKS_PS);
-  for (guint i = 0; i < PART_COUNT; i++)
-    out->part_s[i] = sim_time_to_s (bd.part[i], SIM_TICKS_PS);
-  out->bubble_share = out->step_s > 0 ? out->part_s[PART_BUBBLE] / out->step_s : 0;
-  out->operations = res.operations;
-  out->fingerprint = res.fingerprint;
+  StepTimes st = {.end = res.end,
+                  .last_rank = res.last_rank,
+                  .operations = res.operations,
+                  .fingerprint = res.fingerprint,
+                  .breakdown = bd};
+  take_times (&st, out);
   if (opt != NULL && opt->trace != NULL)
     exec_trace (set, &res, opt->trace, opt->trace_first, MIN (opt->trace_last, set->n_ranks - 1));
   exec_result_clear (&res);
-  if (out->step_s > 0)
-    return TRUE;
-  g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "the step takes no time");
-  return FALSE;
+  return check_positive (out, error);
 }
 
 /* A table of another shape than the scenario's would be read beyond its ends. */
@@ -175,6 +192,19 @@ run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const Predi
   g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
   if (!memory_estimate (s, t, layers, &out->memory, error))
     return FALSE;
+  gboolean whole = s->run.exact_events || (opt != NULL && (opt->trace != NULL || opt->programs));
+  if (!whole) {
+    GError *why = NULL;
+    StepTimes st;
+    if (compile_eval (s, t, sl, opt != NULL ? opt->times : NULL, &st, &why)) {
+      take_times (&st, out);
+      return check_positive (out, error);
+    }
+    if (why != NULL) {
+      g_propagate_error (error, why);
+      return FALSE;
+    }
+  }
   g_autoptr (ProgramSet) set = compile_step (s, t, sl, opt != NULL ? opt->times : NULL, error);
   return set != NULL && run_programs (s, set, opt, out, error);
 }

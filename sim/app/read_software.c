@@ -53,6 +53,8 @@ static const NumberField optional_numbers[] = {
     NUM (ep_net_efficiency, 0.01, 2), NUM (ep_base_us, 0, 1e5),
     NUM (moe_imbalance, 1, 100),      NUM (moe_gemm_efficiency, 0.01, 1),
     NUM (host_expert_us, 0, 1e4),     NUM (host_moe_sync_us, 0, 1e5),
+    NUM (host_pair_us, 0, 1e6),       NUM (host_graph_share, 0, 1),
+    NUM (host_arm_factor, 0.1, 10),
 };
 
 #define SW(f)                                                                                      \
@@ -68,8 +70,9 @@ static const SwitchField switches[] = {
 };
 
 static const SwitchField optional_switches[] = {
-    SW (expert_tp_one),     SW (ep_overlap),   SW (moe_shared_overlap), SW (moe_fused_router),
-    SW (moe_fused_permute), SW (fp8_dispatch), SW (fp8_param_gather),   SW (fp8_tp_gather),
+    SW (expert_tp_one),    SW (ep_overlap),        SW (moe_shared_overlap),
+    SW (moe_fused_router), SW (moe_fused_permute), SW (fp8_dispatch),
+    SW (fp8_param_gather), SW (fp8_tp_gather),     SW (attn_sinks_unfused),
 };
 
 static gboolean

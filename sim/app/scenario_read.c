@@ -2,6 +2,7 @@
  * the first error of a file is the nearest to its top. */
 #include "import_hf.h"
 #include "paths.h"
+#include "program.h"
 #include "read_fabric.h"
 #include "read_gpu.h"
 #include "read_job.h"
@@ -441,8 +442,18 @@ read_scenario_software (const JsonRef *root, Spec *s, GError **error)
 
 /* ---- the whole ---- */
 
-/* An error of spec_check becomes one with a place: that of the key, or of the nearest thing above
- * it that the document has. */
+/* An error at a dotted key (NULL: the root), or at the nearest thing above it that the document has. */
+static gboolean
+fail_at (JsonDoc *doc, const char *key, JsonError code, const char *message, GError **error)
+{
+  JsonRef at[SCENARIO_KEY_PARTS + 1];
+  g_auto (GStrv) keys = g_strsplit (key != NULL ? key : "", ".", SCENARIO_KEY_PARTS);
+  guint n = scenario_locate (doc, key != NULL ? key : "", at);
+  for (; keys[n] != NULL; n++)
+    at[n + 1] = (JsonRef){doc, NULL, &at[n], keys[n], -1};
+  return json_fail (&at[n], code, error, "%s", message);
+}
+
 static gboolean
 check_spec (JsonDoc *doc, Spec *s, GError **error)
 {
@@ -450,14 +461,24 @@ check_spec (JsonDoc *doc, Spec *s, GError **error)
   const char *key = NULL;
   if (spec_check (s, &key, &why))
     return TRUE;
-  JsonRef at[SCENARIO_KEY_PARTS + 1];
-  g_auto (GStrv) keys = g_strsplit (key != NULL ? key : "", ".", SCENARIO_KEY_PARTS);
-  guint n = scenario_locate (doc, key != NULL ? key : "", at);
-  for (; keys[n] != NULL; n++)
-    at[n + 1] = (JsonRef){doc, NULL, &at[n], keys[n], -1};
   gboolean range = g_error_matches (why, SPEC_ERROR, SPEC_ERROR_RANGE);
-  return json_fail (&at[n], range ? JSON_ERROR_RANGE : JSON_ERROR_INCONSISTENT, error, "%s",
-                    why->message);
+  return fail_at (doc, key, range ? JSON_ERROR_RANGE : JSON_ERROR_INCONSISTENT, why->message, error);
+}
+
+void
+scenario_blame (JsonDoc *doc, GError **error)
+{
+  const char *key = NULL;
+  if ((*error)->domain == SCHED_ERROR)
+    key = "parallel.schedule";
+  else if (g_error_matches (*error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW))
+    key = "train";
+  else if ((*error)->domain == PROGRAM_ERROR)
+    key = "parallel";
+  if (key == NULL)
+    return;
+  g_autoptr (GError) why = g_steal_pointer (error);
+  fail_at (doc, key, JSON_ERROR_INCONSISTENT, why->message, error);
 }
 
 static gboolean

@@ -1,0 +1,573 @@
+#include "fit_device.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FEWEST_GEMM = 8, FEWEST_ATTENTION = 6, FEWEST_MEMORY = 3 };
+static const double huber_at = 0.05; /* beyond 5 % an error counts by its size, not its square */
+
+typedef struct {
+  GpuProfile g;          /* scratch copy: strings are borrowed */
+  const Sample **sample; /* of the group */
+  double *measured, *weight, *x;
+  guint n;
+  DType dtype;
+  AttnKernel kernel;
+} Work;
+
+static void
+work_clear (Work *w)
+{
+  g_free (w->sample);
+  g_free (w->measured);
+  g_free (w->weight);
+  g_free (w->x);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Work, work_clear)
+
+typedef gboolean (*Picks) (const Work *w, const Sample *s);
+
+/* Collects a group. A source counts by the fourth root of its number of samples, so that a table of
+ * thousands does not drown a second collector; a sample by the fourth root of its time, as a step
+ * spends its time in the long ones. */
+static void
+work_init (Work *w, const GpuProfile *g, const SampleSet *set, Picks picks)
+{
+  guint n = set->samples->len;
+  double shortest = G_MAXDOUBLE;
+  w->g = *g;
+  w->sample = g_new (const Sample *, MAX (n, 1));
+  for (guint i = 0; i < n; i++) {
+    const Sample *s = &g_array_index (set->samples, Sample, i);
+    if (picks (w, s)) {
+      w->sample[w->n++] = s;
+      shortest = MIN (shortest, s->time_s);
+    }
+  }
+  w->measured = g_new (double, MAX (w->n, 1));
+  w->weight = g_new (double, MAX (w->n, 1));
+  w->x = g_new (double, MAX (w->n, 1));
+  g_autoptr (GHashTable) per_origin = g_hash_table_new (g_direct_hash, g_direct_equal);
+  for (guint i = 0; i < w->n; i++) {
+    gpointer key = (gpointer)w->sample[i]->origin; /* interned: one pointer an origin */
+    guint had = GPOINTER_TO_UINT (g_hash_table_lookup (per_origin, key));
+    g_hash_table_insert (per_origin, key, GUINT_TO_POINTER (had + 1));
+  }
+  for (guint i = 0; i < w->n; i++) {
+    gpointer key = (gpointer)w->sample[i]->origin;
+    guint of = GPOINTER_TO_UINT (g_hash_table_lookup (per_origin, key));
+    w->measured[i] = w->sample[i]->time_s;
+    w->weight[i] = pow (w->measured[i] / shortest, 0.25) * pow (of, -0.75);
+  }
+}
+
+static FitProblem
+problem_of (Work *w, FitParam *params, guint n_params, FitModel model)
+{
+  return (FitProblem){params, n_params, w->measured, w->weight, w->n, model, w, huber_at};
+}
+
+/* ---- GEMM ---- */
+
+/* Parameters of a GEMM type, in this order. */
+enum {
+  G_FLOOR,
+  G_BURST,
+  G_KEPT, /* sustained over burst */
+  G_HALF,
+  G_K0,
+  G_SMALL,
+  G_SMOOTH,
+  G_SPLIT,
+  G_MEMORY,
+  G_DGRAD,
+  G_WGRAD,
+  G_CAST,
+  G_ALIGN, /* six: 2 to 64 bytes; 128 is the reference */
+  G_COUNT = G_ALIGN + GEMM_N_ALIGN - 1
+};
+
+static void
+gemm_set (GemmParams *p, double *cast, const double *v)
+{
+  p->floor_s = v[G_FLOOR];
+  p->burst_efficiency = v[G_BURST];
+  p->sustained_efficiency = v[G_BURST] * v[G_KEPT];
+  p->half_flops = v[G_HALF];
+  p->k0 = v[G_K0];
+  p->small_tile = v[G_SMALL];
+  p->wave_smoothing = v[G_SMOOTH];
+  p->split_s = v[G_SPLIT];
+  p->memory_fraction = v[G_MEMORY];
+  p->role_factor[GEMM_FORWARD] = 1;
+  p->role_factor[GEMM_DGRAD] = v[G_DGRAD];
+  p->role_factor[GEMM_WGRAD] = v[G_WGRAD];
+  *cast = v[G_CAST];
+  for (int i = 0; i < GEMM_N_ALIGN - 1; i++)
+    p->align_factor[i] = v[G_ALIGN + i];
+  p->align_factor[GEMM_N_ALIGN - 1] = 1;
+}
+
+static double
+gemm_flops (const GemmShape *s)
+{
+  return 2.0 * (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
+}
+
+static void
+gemm_model (const double *v, const guint *index, guint n, double *out, gpointer user)
+{
+  Work *w = user;
+  gemm_set (&w->g.gemm[w->dtype], &w->g.cast_fp8_fraction, v);
+  gboolean ok = gpu_profile_prepare (&w->g, NULL);
+  g_assert (ok);
+  for (guint i = 0; i < n; i++) {
+    const Sample *s = w->sample[index[i]];
+    const GemmShape *g = &s->gemm.shape;
+    out[i] = gpu_gemm_s (&w->g, g, s->gemm.duty);
+    if (s->gemm.with_cast)
+      out[i] += gpu_cast_fp8_s (&w->g, (double)g->m * (double)g->k * (double)g->batch);
+  }
+}
+
+static void
+gemm_params (const Work *w, FitParam *q)
+{
+  const GpuProfile *g = &w->g;
+  const GemmParams *p = &g->gemm_used[w->dtype];
+  double cast = g->cast_fp8_fraction > 0 ? g->cast_fp8_fraction : g->memk_fraction[MEMK_ELEMENTWISE];
+  double largest = 0;
+  static const char *const align[] = {"align_factor.2",  "align_factor.4",  "align_factor.8",
+                                      "align_factor.16", "align_factor.32", "align_factor.64"};
+  for (guint i = 0; i < w->n; i++)
+    largest = MAX (largest, gemm_flops (&w->sample[i]->gemm.shape));
+  /* sustained is to be a value that the largest shapes reach, no extrapolation */
+  double half_max = MAX (largest / 20, 1e6);
+  const FitParam all[] = {
+      {"floor_us", p->floor_s, 1e-8, 1e-3, FIT_LOG, FALSE},
+      {"burst_efficiency", MIN (p->burst_efficiency, 1), 0.03, 1, FIT_LOG, FALSE},
+      {"sustained_efficiency", p->sustained_efficiency / p->burst_efficiency, 0.4, 1, FIT_LINEAR,
+       FALSE},
+      {"half_FLOPs", MIN (p->half_flops, half_max), half_max * 1e-4, half_max, FIT_LOG, FALSE},
+      {"k0", p->k0, 0, 800, FIT_LINEAR, FALSE},
+      {"small_tile", p->small_tile, 0, 80, FIT_LINEAR, FALSE},
+      {"wave_smoothing", p->wave_smoothing, 0, 1, FIT_LINEAR, FALSE},
+      {"split_us", MAX (p->split_s, 2e-8), 1e-8, 1e-4, FIT_LOG, FALSE},
+      {"memory_fraction", p->memory_fraction, 0.02, 1.5, FIT_LOG, FALSE},
+      {"role_factor.dgrad", p->role_factor[GEMM_DGRAD], 0.3, 3, FIT_LOG, FALSE},
+      {"role_factor.wgrad", p->role_factor[GEMM_WGRAD], 0.3, 3, FIT_LOG, FALSE},
+      {"cast_fp8", cast, 0.02, 1.5, FIT_LOG, FALSE},
+  };
+  memcpy (q, all, sizeof all);
+  for (int i = 0; i < GEMM_N_ALIGN - 1; i++)
+    q[G_ALIGN + i] = (FitParam){align[i], p->align_factor[i], 0.1, 1, FIT_LOG, FALSE};
+}
+
+/* Without samples of both kinds of clocks the two efficiencies cannot be told apart by them; a
+ * device whose kernels are all long or all isolated keeps the share of its base. */
+static void
+gemm_fix_clocks (const Work *w, FitParam *q)
+{
+  gboolean burst = FALSE;
+  for (guint i = 0; i < w->n; i++)
+    burst |= w->sample[i]->gemm.duty < 0.5;
+  if (!burst) {
+    q[G_KEPT].start = 1;
+    q[G_KEPT].fixed = q[G_HALF].fixed = TRUE;
+  }
+}
+
+static void
+gemm_report (const Work *w, const FitParam *q, const double *v, const double *lo, const double *hi,
+             const FitGroup *grp, FitReport *r)
+{
+  g_autofree char *at = g_strdup_printf ("gemm.types.%s", dtype_names[w->dtype]);
+  for (guint j = 0; j < G_COUNT; j++) {
+    double unit = j == G_FLOOR || j == G_SPLIT ? 1e6 : 1;
+    if (q[j].fixed && j != G_KEPT)
+      continue;
+    if (j == G_CAST) {
+      fit_report_number (r, "memory_fraction.cast_fp8", v[j], lo[j], hi[j], grp);
+      continue;
+    }
+    if (j == G_KEPT) /* sustained follows burst even where their ratio is kept */
+      unit = v[G_BURST];
+    g_autofree char *path = g_strdup_printf ("%s.%s", at, q[j].name);
+    fit_report_number (r, path, v[j] * unit, lo[j] * unit, hi[j] * unit, grp);
+  }
+}
+
+static gboolean
+is_gemm (const Work *w, const Sample *s)
+{
+  return s->kind == SAMPLE_GEMM && s->gemm.shape.dtype == w->dtype;
+}
+
+static gboolean
+fit_gemm (GpuProfile *g, DType dtype, const SampleSet *set, const FitOptions *o, FitReport *r)
+{
+  g_auto (Work) w = {.dtype = dtype};
+  FitParam q[G_COUNT];
+  double best[G_COUNT], lo[G_COUNT], hi[G_COUNT];
+  work_init (&w, g, set, is_gemm);
+  if (w.n == 0)
+    return FALSE;
+  g_autofree char *name = g_strdup_printf ("gemm %s", dtype_names[dtype]);
+  if (w.n < FEWEST_GEMM || g->peak_flops[dtype] <= 0 || !g->gemm_used[dtype].present) {
+    fit_report_warn (r, w.n < FEWEST_GEMM ? "%s: %u samples are too few for a fit (at least %d)"
+                                          : "%s: the profile has no peak for this type: its %u "
+                                            "samples are passed over",
+                     name, w.n, (int)FEWEST_GEMM);
+    return FALSE;
+  }
+  w.g.gemm[dtype] = g->gemm_used[dtype];
+  gemm_params (&w, q);
+  gemm_fix_clocks (&w, q);
+  for (guint i = 0; i < w.n; i++)
+    w.x[i] = gemm_flops (&w.sample[i]->gemm.shape);
+  FitProblem f = problem_of (&w, q, G_COUNT, gemm_model);
+  FitGroup *grp = fit_group (&f, name, w.x, "FLOPs", o, r, best, lo, hi);
+  g->gemm[dtype] = g->gemm_used[dtype];
+  gemm_set (&g->gemm[dtype], &g->cast_fp8_fraction, best);
+  gemm_report (&w, q, best, lo, hi, grp, r);
+  return TRUE;
+}
+
+/* ---- attention ---- */
+
+/* Parameters of a kernel: these seven for forward, then for backward. */
+enum { A_FLOOR, A_KV0, A_CAUSAL, A_EFF, A_FP8 = A_EFF + ATTN_N_DIMS, A_PASS, A_COUNT = 2 * A_PASS };
+
+static void
+attention_set (AttnParams *p, const double *v)
+{
+  for (int pass = 0; pass < 2; pass++, v += A_PASS) {
+    p->floor_s[pass] = v[A_FLOOR];
+    p->kv0[pass] = v[A_KV0];
+    p->causal_factor[pass] = v[A_CAUSAL];
+    p->fp8_factor[pass] = v[A_FP8];
+    for (int d = 0; d < ATTN_N_DIMS; d++)
+      p->efficiency[pass][d] = v[A_EFF + d];
+  }
+}
+
+static void
+attention_model (const double *v, const guint *index, guint n, double *out, gpointer user)
+{
+  Work *w = user;
+  attention_set (&w->g.attn[w->kernel], v);
+  for (guint i = 0; i < n; i++) {
+    const Sample *s = w->sample[index[i]];
+    AttnShape shape = s->attention.shape;
+    out[i] = 0;
+    for (int pass = 0; pass < 2; pass++) {
+      shape.pass = (Pass)pass;
+      if (pass == PASS_FORWARD ? s->attention.forward : s->attention.backward)
+        out[i] += gpu_attention_s (&w->g, w->kernel, &shape, 0);
+    }
+  }
+}
+
+static void
+attention_params (const AttnParams *p, FitParam *q)
+{
+  static const char *const dims[] = {"efficiency.32", "efficiency.64", "efficiency.128",
+                                     "efficiency.256"};
+  for (int pass = 0; pass < 2; pass++, q += A_PASS) {
+    q[A_FLOOR] = (FitParam){"floor_us", p->floor_s[pass], 1e-8, 1e-3, FIT_LOG, FALSE};
+    q[A_KV0] = (FitParam){"kv0", p->kv0[pass], 0, 2000, FIT_LINEAR, FALSE};
+    q[A_CAUSAL] =
+        (FitParam){"causal_factor", p->causal_factor[pass], 0.3, 1.3, FIT_LOG, FALSE};
+    for (int d = 0; d < ATTN_N_DIMS; d++)
+      q[A_EFF + d] = (FitParam){dims[d], p->efficiency[pass][d], 0.01, 1, FIT_LOG, FALSE};
+    /* 0 says that there is no 8-bit form: nothing to fit */
+    q[A_FP8] = (FitParam){"fp8_factor", p->fp8_factor[pass], 0, 2, FIT_LINEAR,
+                          !(p->fp8_factor[pass] > 0)};
+  }
+}
+
+/* Causal samples alone, or full ones alone, do not tell the factor between the two. */
+static void
+attention_fix_mask (const Work *w, FitParam *q)
+{
+  for (int pass = 0; pass < 2; pass++) {
+    guint causal = 0, full = 0;
+    for (guint i = 0; i < w->n; i++) {
+      const Sample *s = w->sample[i];
+      if (pass == PASS_FORWARD ? s->attention.forward : s->attention.backward)
+        *(s->attention.shape.causal ? &causal : &full) += 1;
+    }
+    q[pass * A_PASS + A_CAUSAL].fixed = causal < 3 || full < 3;
+  }
+}
+
+/* Head dimensions without samples keep their ratio to the measured ones of the pass. */
+static void
+attention_rest (const FitParam *q, double *v)
+{
+  for (int pass = 0; pass < 2; pass++, q += A_PASS, v += A_PASS) {
+    double log_sum = 0;
+    guint n = 0;
+    for (int d = A_EFF; d < A_EFF + ATTN_N_DIMS; d++)
+      if (!q[d].fixed) {
+        log_sum += log (v[d] / q[d].start);
+        n++;
+      }
+    for (int d = A_EFF; d < A_EFF + ATTN_N_DIMS; d++)
+      if (q[d].fixed && n > 0)
+        v[d] = CLAMP (q[d].start * exp (log_sum / n), 0.01, 1);
+  }
+}
+
+static gboolean
+is_attention (const Work *w, const Sample *s)
+{
+  const AttnShape *a = &s->attention.shape;
+  return s->kind == SAMPLE_ATTENTION && s->attention.kernel == w->kernel && a->batch > 0 &&
+         a->heads > 0 && a->kv_heads > 0 && a->seq_q > 0 && a->seq_kv > 0 &&
+         w->g.peak_flops[a->dtype] > 0;
+}
+
+static gboolean
+fit_attention (GpuProfile *g, AttnKernel kernel, const SampleSet *set, const FitOptions *o,
+               FitReport *r)
+{
+  g_auto (Work) w = {.kernel = kernel, .g = *g};
+  FitParam q[A_COUNT];
+  double best[A_COUNT], lo[A_COUNT], hi[A_COUNT];
+  AttnKernel like = gpu_attention_kernel (g, kernel);
+  work_init (&w, g, set, is_attention);
+  if (w.n < FEWEST_ATTENTION || like == ATTN_UNFUSED) {
+    if (w.n > 0)
+      fit_report_warn (r, "attention %s: %s (%u samples; at least %d)", attn_kernel_names[kernel],
+                       like == ATTN_UNFUSED ? "the profile has no kernel to start from"
+                                            : "too few for a fit",
+                       w.n, (int)FEWEST_ATTENTION);
+    return FALSE;
+  }
+  w.g.attn[kernel] = g->attn[like];
+  attention_params (&w.g.attn[kernel], q);
+  attention_fix_mask (&w, q);
+  for (guint i = 0; i < w.n; i++)
+    w.x[i] = (double)w.sample[i]->attention.shape.seq_kv;
+  g_autofree char *name = g_strdup_printf ("attention %s", attn_kernel_names[kernel]);
+  FitProblem f = problem_of (&w, q, A_COUNT, attention_model);
+  FitGroup *grp = fit_group (&f, name, w.x, "sequence length", o, r, best, lo, hi);
+  attention_rest (q, best);
+  g->attn[kernel] = g->attn[like];
+  attention_set (&g->attn[kernel], best);
+  for (guint j = 0; j < A_COUNT; j++) {
+    double unit = j % A_PASS == A_FLOOR ? 1e6 : 1;
+    if (q[j].fixed)
+      continue;
+    g_autofree char *path =
+        g_strdup_printf ("attention.kernels.%s.%s.%s", attn_kernel_names[kernel],
+                         j < A_PASS ? "forward" : "backward", q[j].name);
+    fit_report_number (r, path, best[j] * unit, lo[j] * unit, hi[j] * unit, grp);
+  }
+  return TRUE;
+}
+
+/* ---- memory-bound kernels ---- */
+
+enum { M_FLOOR, M_KIND, M_COUNT = M_KIND + MEMK_COUNT + 1 };
+
+static void
+memory_model (const double *v, const guint *index, guint n, double *out, gpointer user)
+{
+  const Work *w = user;
+  for (guint i = 0; i < n; i++) {
+    const Sample *s = w->sample[index[i]];
+    out[i] = v[M_FLOOR] + s->memory.bytes / (v[M_KIND + s->memory.kind] * w->g.hbm_Bps);
+  }
+}
+
+static gboolean
+is_memory (const Work *w, const Sample *s)
+{
+  (void)w;
+  return s->kind == SAMPLE_MEMORY;
+}
+
+static gboolean
+fit_memory (GpuProfile *g, const SampleSet *set, const FitOptions *o, FitReport *r)
+{
+  g_auto (Work) w = {0};
+  FitParam q[M_COUNT];
+  double best[M_COUNT], lo[M_COUNT], hi[M_COUNT];
+  work_init (&w, g, set, is_memory);
+  if (w.n < FEWEST_MEMORY) {
+    if (w.n > 0)
+      fit_report_warn (r, "memory-bound kernels: %u samples are too few for a fit (at least %d)",
+                       w.n, (int)FEWEST_MEMORY);
+    return FALSE;
+  }
+  q[M_FLOOR] = (FitParam){"kernel_floor_us", g->kernel_floor_s, 1e-8, 1e-3, FIT_LOG, FALSE};
+  for (int k = 0; k <= MEMK_COUNT; k++) {
+    double start = k < MEMK_COUNT              ? g->memk_fraction[k]
+                   : g->cast_fp8_fraction > 0 ? g->cast_fp8_fraction
+                                              : g->memk_fraction[MEMK_ELEMENTWISE];
+    q[M_KIND + k] = (FitParam){k < MEMK_COUNT ? memk_names[k] : "cast_fp8", start, 0.002, 1.5,
+                               FIT_LOG, FALSE};
+  }
+  for (guint i = 0; i < w.n; i++)
+    w.x[i] = w.sample[i]->memory.bytes;
+  FitProblem f = problem_of (&w, q, M_COUNT, memory_model);
+  FitGroup *grp = fit_group (&f, "memory-bound kernels", w.x, "bytes", o, r, best, lo, hi);
+  g->kernel_floor_s = best[M_FLOOR];
+  if (!q[M_FLOOR].fixed)
+    fit_report_number (r, "device.kernel_floor_us", 1e6 * best[M_FLOOR], 1e6 * lo[M_FLOOR],
+                       1e6 * hi[M_FLOOR], grp);
+  for (guint k = 0; k <= MEMK_COUNT; k++) {
+    guint j = M_KIND + k;
+    if (q[j].fixed)
+      continue;
+    g_autofree char *path = g_strdup_printf ("memory_fraction.%s", q[j].name);
+    fit_report_number (r, path, best[j], lo[j], hi[j], grp);
+    *(k < MEMK_COUNT ? &g->memk_fraction[k] : &g->cast_fp8_fraction) = best[j];
+  }
+  return TRUE;
+}
+
+/* ---- launches and copies ---- */
+
+static FitGroup *
+simple_group (FitReport *r, const char *name, double *residual, guint n)
+{
+  FitGroup *g = fit_report_group (r, name);
+  fit_stats_of (residual, n, &g->fitted);
+  return g;
+}
+
+static gboolean
+fit_launch (GpuProfile *g, const SampleSet *set, FitReport *r)
+{
+  static const char *const paths[] = {"device.launch_stream_us", "device.launch_graph_us"};
+  gboolean any = FALSE;
+  for (int how = LAUNCH_STREAM; how <= LAUNCH_GRAPH; how++) {
+    g_autoptr (GArray) v = g_array_new (FALSE, FALSE, sizeof (double));
+    for (guint i = 0; i < set->samples->len; i++) {
+      const Sample *s = &g_array_index (set->samples, Sample, i);
+      if (s->kind == SAMPLE_LAUNCH && (int)s->launch == how)
+        g_array_append_val (v, s->time_s);
+    }
+    if (v->len == 0)
+      continue;
+    double *t = (double *)(void *)v->data, m = fit_median (t, v->len);
+    double lo = fit_quantile (t, v->len, 0.1), hi = fit_quantile (t, v->len, 0.9);
+    for (guint i = 0; i < v->len; i++)
+      t[i] = log (m / t[i]);
+    g_autofree char *name = g_strdup_printf ("launch %s", launch_names[how]);
+    FitGroup *grp = simple_group (r, name, t, v->len);
+    fit_report_number (r, paths[how], 1e6 * m, 1e6 * lo, 1e6 * hi, grp);
+    *(how == LAUNCH_STREAM ? &g->launch_stream_s : &g->launch_graph_s) = m;
+    any = TRUE;
+  }
+  return any;
+}
+
+/* Host copies: t = a + bytes / rate; the profile keeps the slower direction. */
+static gboolean
+fit_copies (GpuProfile *g, const SampleSet *set, FitReport *r)
+{
+  double slowest = 0;
+  FitGroup *grp = NULL;
+  for (int path = COPY_H2D; path <= COPY_D2H; path++) {
+    g_autoptr (GArray) x = g_array_new (FALSE, FALSE, sizeof (double));
+    g_autoptr (GArray) y = g_array_new (FALSE, FALSE, sizeof (double));
+    for (guint i = 0; i < set->samples->len; i++) {
+      const Sample *s = &g_array_index (set->samples, Sample, i);
+      if (s->kind != SAMPLE_COPY || (int)s->copy.path != path)
+        continue;
+      double row[2] = {1, s->copy.bytes};
+      g_array_append_vals (x, row, 2);
+      g_array_append_val (y, s->time_s);
+    }
+    double beta[2];
+    const double *xs = (const double *)(const void *)x->data;
+    double *t = (double *)(void *)y->data;
+    if (y->len < 3 || !fit_linear (xs, 2, t, y->len, huber_at, beta) || !(beta[1] > 0))
+      continue;
+    for (guint i = 0; i < y->len; i++)
+      t[i] = log ((beta[0] + beta[1] * xs[2 * i + 1]) / t[i]);
+    g_autofree char *name = g_strdup_printf ("copy %s", copy_names[path]);
+    FitGroup *here = simple_group (r, name, t, y->len);
+    if (slowest == 0 || 1 / beta[1] < slowest) {
+      slowest = 1 / beta[1];
+      grp = here;
+    }
+  }
+  if (grp == NULL)
+    return FALSE;
+  g->pcie_Bps = slowest;
+  fit_report_number (r, "device.pcie_GBps", slowest * 1e-9, slowest * 1e-9, slowest * 1e-9, grp);
+  return TRUE;
+}
+
+/* What one thing costs beside another has no place in a device profile; it is for the software
+ * profile's slow-down factors, so it is said. */
+static void
+note_overlap (const SampleSet *set, FitReport *r)
+{
+  for (guint i = 0; i < set->samples->len; i++) {
+    const Sample *s = &g_array_index (set->samples, Sample, i);
+    gboolean seen = FALSE;
+    g_autoptr (GArray) v = g_array_new (FALSE, FALSE, sizeof (double));
+    for (guint j = 0; s->kind == SAMPLE_OVERLAP && j < set->samples->len; j++) {
+      const Sample *t = &g_array_index (set->samples, Sample, j);
+      if (t->kind != SAMPLE_OVERLAP || t->overlap.what != s->overlap.what)
+        continue;
+      seen |= j < i;
+      double ratio = t->time_s / t->overlap.alone_s;
+      g_array_append_val (v, ratio);
+    }
+    if (v->len > 0 && !seen)
+      fit_report_warn (r, "%s: %.3f times as long (median of %u); a number for the software "
+                          "profile, not for this one",
+                       s->overlap.what, fit_median ((double *)(void *)v->data, v->len), v->len);
+  }
+}
+
+void
+fit_device_facts (GpuProfile *g, const DeviceFacts *f)
+{
+  const struct {
+    double said, unit, *field;
+  } facts[] = {{f->tdp_W, 1, &g->tdp_w},           {f->sm_count, 1, &g->sm_count},
+               {f->boost_MHz, 1e6, &g->boost_Hz},  {f->memory_GiB, 1073741824.0, &g->memory_bytes},
+               {f->hbm_GBps, 1e9, &g->hbm_Bps},    {f->nvlink_GBps, 1e9, &g->nvlink_Bps},
+               {f->pcie_GBps, 1e9, &g->pcie_Bps}};
+  for (gsize i = 0; i < G_N_ELEMENTS (facts); i++)
+    if (facts[i].said > 0)
+      *facts[i].field = facts[i].said * facts[i].unit;
+  if (f->scaleup_gpus > 0)
+    g->scaleup_domain = (int)f->scaleup_gpus;
+  for (int t = 0; t < DT_COUNT; t++)
+    if (f->peak_TFLOPs[t] > 0)
+      g->peak_flops[t] = f->peak_TFLOPs[t] * 1e12;
+}
+
+gboolean
+fit_device (GpuProfile *g, const SampleSet *s, const FitOptions *o, FitReport *r, GError **error)
+{
+  gboolean any = FALSE;
+  fit_device_facts (g, &s->facts);
+  if (!gpu_profile_prepare (g, error))
+    return FALSE;
+  any |= fit_memory (g, s, o, r);
+  for (int t = 0; t < DT_COUNT; t++)
+    any |= fit_gemm (g, (DType)t, s, o, r);
+  for (int k = ATTN_FLASH1; k < ATTN_COUNT; k++)
+    any |= fit_attention (g, (AttnKernel)k, s, o, r);
+  any |= fit_launch (g, s, r);
+  any |= fit_copies (g, s, r);
+  note_overlap (s, r);
+  if (!any) {
+    g_set_error (error, SAMPLES_ERROR, SAMPLES_ERROR_TOO_FEW,
+                 "no group of samples is large enough for a fit (found %u samples in all; a GEMM "
+                 "type needs %d, an attention kernel %d, memory-bound kernels %d)",
+                 s->samples->len, (int)FEWEST_GEMM, (int)FEWEST_ATTENTION, (int)FEWEST_MEMORY);
+    return FALSE;
+  }
+  return gpu_profile_prepare (g, error);
+}

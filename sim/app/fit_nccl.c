@@ -1,0 +1,160 @@
+/* Logs of nccl-tests. The header names ranks, hosts and devices; what it leaves open (the
+ * operation, the number of ranks) follows from the ratio of bus to algorithm bandwidth. */
+#include "fabric.h"
+#include "fit_samples.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+  char *device;
+  GPtrArray *hosts; /* distinct */
+  int ranks, op, version;
+} Header;
+
+static void
+header_clear (Header *h)
+{
+  g_free (h->device);
+  g_ptr_array_unref (h->hosts);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Header, header_clear)
+
+/* "#  Rank  0 Group  0 Pid 204199 on  node000 device  0 [0009:01:00] NVIDIA GH200 120GB" */
+static void
+header_rank (Header *h, const char *line)
+{
+  const char *on = strstr (line, " on "), *dev = strstr (line, " device "), *at;
+  if (on == NULL || dev == NULL || dev < on)
+    return;
+  g_autofree char *host = g_strstrip (g_strndup (on + 4, (gsize)(dev - on - 4)));
+  h->ranks++;
+  for (guint i = 0; i < h->hosts->len; i++)
+    if (strcmp (h->hosts->pdata[i], host) == 0)
+      goto known;
+  g_ptr_array_add (h->hosts, g_steal_pointer (&host));
+known:
+  at = strchr (dev, ']');
+  if (at != NULL && h->device == NULL)
+    h->device = g_strstrip (g_strdup (at + 1));
+}
+
+static int
+op_named_in (const char *text)
+{
+  static const struct {
+    const char *part;
+    CollOp op;
+  } words[] = {{"all_reduce", COLL_ALL_REDUCE},         {"allreduce", COLL_ALL_REDUCE},
+               {"reduce_scatter", COLL_REDUCE_SCATTER}, {"reducescatter", COLL_REDUCE_SCATTER},
+               {"all_gather", COLL_ALL_GATHER},         {"allgather", COLL_ALL_GATHER},
+               {"alltoall", COLL_ALLTOALL},             {"broadcast", COLL_BROADCAST},
+               {"sendrecv", COLL_SENDRECV}};
+  g_autofree char *low = g_ascii_strdown (text, -1);
+  for (gsize i = 0; i < G_N_ELEMENTS (words); i++)
+    if (strstr (low, words[i].part) != NULL)
+      return (int)words[i].op;
+  return -1;
+}
+
+static void
+header_line (Header *h, const char *line)
+{
+  const char *version = strstr (line, "NCCL version ");
+  if (strstr (line, "Rank") != NULL && strstr (line, " Pid ") != NULL)
+    header_rank (h, line);
+  if (version != NULL)
+    h->version = nccl_version_parse (version + strlen ("NCCL version "));
+  if (h->op < 0 && strstr (line, "_perf") != NULL)
+    h->op = op_named_in (line);
+}
+
+/* A row of numbers: size count type redop root time algbw busbw … ; FALSE when it is none. */
+static gboolean
+row_parse (const char *line, double *bytes, double *us, double *algbw, double *busbw, char *redop)
+{
+  g_auto (GStrv) f = g_regex_split_simple ("\\s+", line, 0, 0);
+  guint n = g_strv_length (f), k = n > 0 && *f[0] == '\0' ? 1 : 0;
+  if (n < k + 8 || !g_ascii_isdigit (*f[k]) || !g_ascii_isdigit (*f[k + 1]))
+    return FALSE;
+  *bytes = g_ascii_strtod (f[k], NULL);
+  g_strlcpy (redop, f[k + 3], 16);
+  guint at = k + 4; /* root may be absent in old versions: a whole number or -1 */
+  if (strchr (f[at], '.') == NULL && n >= at + 4)
+    at++;
+  *us = g_ascii_strtod (f[at], NULL);
+  *algbw = g_ascii_strtod (f[at + 1], NULL);
+  *busbw = g_ascii_strtod (f[at + 2], NULL);
+  return TRUE;
+}
+
+static gboolean
+settle_shape (SampleReader *r, Header *h, double ratio, const char *redop, GError **error)
+{
+  gboolean twice = ratio > 1.01;
+  if (h->op < 0)
+    h->op = op_named_in (r->label);
+  if (h->op < 0)
+    h->op = twice                                                ? (int)COLL_ALL_REDUCE
+            : strcmp (redop, "sum") == 0 && ratio > 0 && ratio < 1 ? (int)COLL_REDUCE_SCATTER
+                                                                 : -1;
+  if (h->op < 0)
+    return sample_fail (r, 0, SAMPLES_ERROR_VALUE, error,
+                        "does not say which collective it timed (allowed: a header that names "
+                        "X_perf, or the name in the file's name)");
+  if (h->ranks == 0 && ratio > 0)
+    h->ranks = (int)(twice ? 2 / (2 - ratio) + 0.5 : 1 / (1 - ratio) + 0.5);
+  if (h->ranks < 2 || h->ranks > 1 << 20)
+    return sample_fail (r, 0, SAMPLES_ERROR_VALUE, error,
+                        "does not say how many ranks took part (allowed: the list of ranks, or "
+                        "rows whose busbw and algbw tell it)");
+  if (h->hosts->len > 0)
+    return TRUE;
+  int per_node = r->options->ranks_per_node > 0 ? r->options->ranks_per_node : h->ranks;
+  for (int i = 0; i < h->ranks / per_node; i++)
+    g_ptr_array_add (h->hosts, g_strdup_printf ("host %d", i));
+  return TRUE;
+}
+
+gboolean
+samples_read_nccl (SampleReader *r, const char *text, GError **error)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  g_auto (Header) h = {NULL, g_ptr_array_new_with_free_func (g_free), 0, -1, 0};
+  double best = 0, ratio = 0;
+  char redop[16] = "";
+  gboolean ended = FALSE;
+  double bytes, us, algbw, busbw;
+  for (guint i = 0; lines[i] != NULL; i++) {
+    header_line (&h, lines[i]);
+    ended |= strstr (lines[i], "Avg bus bandwidth") != NULL;
+    if (row_parse (lines[i], &bytes, &us, &algbw, &busbw, redop) && algbw > best) {
+      best = algbw; /* the row with most digits */
+      ratio = busbw / algbw;
+    }
+  }
+  if (!ended)
+    return sample_fail (r, 0, SAMPLES_ERROR_CUT, error,
+                        "the log is cut: it has no line \"Avg bus bandwidth\" at the end");
+  if (!settle_shape (r, &h, ratio, redop, error))
+    return FALSE;
+  const char *device = h.device != NULL && *h.device != '\0' ? h.device : "unnamed";
+  int nodes = (int)h.hosts->len;
+  if (h.ranks % nodes != 0)
+    return sample_fail (r, 0, SAMPLES_ERROR_VALUE, error,
+                        "%d ranks do not divide over %d hosts", h.ranks, nodes);
+  for (guint i = 0; lines[i] != NULL; i++) {
+    if (!row_parse (lines[i], &bytes, &us, &algbw, &busbw, redop) || !(bytes > 0) ||
+        !sample_device_wanted (r, device))
+      continue;
+    Sample s = {.kind = SAMPLE_COLL, .line = i + 1, .time_s = us * 1e-6};
+    s.coll.op = (CollOp)h.op;
+    s.coll.group = (CollGroup){h.ranks, h.ranks / nodes, nodes, 1};
+    s.coll.how = (CollChoice){ALGO_AUTO, PROTO_AUTO};
+    s.coll.bytes = bytes;
+    s.coll.version = h.version;
+    if (!sample_add (r, &s, device, error))
+      return FALSE;
+  }
+  return TRUE;
+}
