@@ -5,6 +5,7 @@
 #include "program.h"
 #include "read_fabric.h"
 #include "read_gpu.h"
+#include "read_job.h"
 #include "read_model.h"
 #include "read_software.h"
 #include "scenario_priv.h"
@@ -38,7 +39,6 @@ static const char *const parallel_keys[] = {"tp",       "cp",
                                             "fsdp",     "shard_size",
                                             "hpz_size", "reshard_after_forward",
                                             NULL};
-static const char *const job_keys[] = {"tokens", "checkpoint", "failures", NULL};
 static const char *const published_keys[] = {"step_time_s", "source", NULL};
 static const char *const run_keys[] = {"fidelity",     "seed",         "max_events",
                                        "shuffle_ties", "exact_events", NULL};
@@ -256,16 +256,6 @@ read_parallel (const JsonRef *root, Spec *s, GError **error)
          read_degrees (&ref, s->cluster.gpus, p, error) &&
          json_opt_bool (&ref, "sequence_parallel", &p->sequence_parallel, error) &&
          read_sharding (&ref, p, error) && read_schedule (&ref, p, error);
-}
-
-/* What is in the job is for the campaign; here only its keys are checked. */
-static gboolean
-read_job (const JsonRef *root, GError **error)
-{
-  JsonRef ref;
-  if (!json_has (root, "job"))
-    return TRUE;
-  return json_get_object (root, "job", &ref, error) && json_check_keys (&ref, job_keys, error);
 }
 
 static gboolean
@@ -534,7 +524,7 @@ read_all (JsonDoc *doc, Spec *s, GError **error)
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
-         read_parallel (&root, s, error) && read_job (&root, error) && read_run (&root, s, error) &&
+         read_parallel (&root, s, error) && read_job_keys (&root, error) && read_run (&root, s, error) &&
          read_published (&root, s, error) && read_devices (&root, s, error) &&
          read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
          check_spec (doc, s, error);
