@@ -3,6 +3,7 @@
 #include "fabric.h"
 #include "gpu_profile.h"
 #include "layout.h"
+#include "rank_order.h"
 
 #include <string.h>
 
@@ -159,6 +160,12 @@ static gboolean
 check_scope (const Spec *s, const char **key, GError **error)
 {
   const ParallelSpec *p = &s->parallel;
+  RankDim dims[DIM_COUNT];
+  if (!rank_order_parse (p->order, dims, error)) {
+    if (key != NULL)
+      *key = "parallel.order";
+    return FALSE;
+  }
   if (p->cp > 1 && s->software.attention == ATTN_UNFUSED)
     return unsupported (
         "parallel.cp",
@@ -321,6 +328,7 @@ spec_clear (Spec *s)
   g_free (s->parallel.schedule);
   g_free (s->parallel.schedule_file);
   g_free (s->parallel.layout);
+  g_free (s->parallel.order);
   g_free (s->published_source);
   g_clear_pointer (&s->profiles, g_ptr_array_unref);
   g_clear_pointer (&s->prov, g_ptr_array_unref);

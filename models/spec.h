@@ -59,6 +59,7 @@ typedef struct {
   gint64 hpz_size; /* ranks of the second copy that backward gathers from (ZeRO++ hpZ); 0: none */
   char *schedule;  /* one of sched_names; owned */
   char *schedule_file; /* action table in a file, or NULL; owned */
+  char *order;         /* of ranks, innermost first (rank_order.h), or NULL: the default; owned */
   char *layout;        /* Megatron layout string, or NULL; owned */
 } ParallelSpec;
 

@@ -1,6 +1,7 @@
 /* Scenario values: a merged document → Spec. Keys are checked before any profile is read, so that
  * the first error of a file is the nearest to its top. */
 #include "import_hf.h"
+#include "layout.h"
 #include "paths.h"
 #include "program.h"
 #include "read_fabric.h"
@@ -30,14 +31,23 @@ static const char *const cluster_keys[] = {
 static const char *const train_keys[] = {
     "sequence_tokens", "global_batch_sequences", "micro_batch_sequences", "precision", "recompute",
     "moe_imbalance",   "moe_capacity",           "mfu_convention",        NULL};
-static const char *const parallel_keys[] = {"tp",       "cp",
-                                            "pp",       "vpp",
-                                            "ep",       "etp",
-                                            "dp",       "sequence_parallel",
-                                            "schedule", "schedule_file",
-                                            "layout",   "zero_stage",
-                                            "fsdp",     "shard_size",
-                                            "hpz_size", "reshard_after_forward",
+static const char *const parallel_keys[] = {"tp",
+                                            "cp",
+                                            "pp",
+                                            "vpp",
+                                            "ep",
+                                            "etp",
+                                            "dp",
+                                            "sequence_parallel",
+                                            "schedule",
+                                            "schedule_file",
+                                            "order",
+                                            "layout",
+                                            "zero_stage",
+                                            "fsdp",
+                                            "shard_size",
+                                            "hpz_size",
+                                            "reshard_after_forward",
                                             NULL};
 static const char *const published_keys[] = {"step_time_s", "source", NULL};
 static const char *const run_keys[] = {"fidelity",     "seed",         "max_events",
@@ -196,16 +206,35 @@ read_degrees (const JsonRef *ref, gint64 gpus, ParallelSpec *p, GError **error)
   return TRUE;
 }
 
+/* The layout says how many stages there are; one that is wrong is left to spec_check. */
+static void
+vpp_of_layout (ParallelSpec *p)
+{
+  Layout l;
+  if (!layout_parse (p->layout, &l, NULL))
+    return;
+  if (l.n_stages % p->pp == 0)
+    p->vpp = l.n_stages / p->pp;
+  layout_clear (&l);
+}
+
 /* Which schedule: by name, in a file, or the usual one for vpp. */
 static gboolean
 read_schedule (const JsonRef *ref, ParallelSpec *p, GError **error)
 {
   int which = -1;
-  const char *file = NULL, *layout = NULL;
+  const char *file = NULL, *layout = NULL, *order = NULL;
   if (!json_opt_enum (ref, "schedule", sched_names, &which, error) ||
       !json_opt_string (ref, "schedule_file", &file, error) ||
-      !json_opt_string (ref, "layout", &layout, error))
+      !json_opt_string (ref, "layout", &layout, error) ||
+      !json_opt_string (ref, "order", &order, error))
     return FALSE;
+  g_free (p->order);
+  p->order = g_strdup (order);
+  g_free (p->layout);
+  p->layout = g_strdup (layout);
+  if (layout != NULL && !json_has (ref, "vpp"))
+    vpp_of_layout (p);
   if (file != NULL) {
     JsonRef at;
     json_get_any (ref, "schedule_file", &at, NULL);
@@ -218,8 +247,6 @@ read_schedule (const JsonRef *ref, ParallelSpec *p, GError **error)
   const char *usual = p->vpp > 1 ? "interleaved" : "1f1b";
   g_free (p->schedule);
   p->schedule = g_strdup (which >= 0 ? sched_names[which] : usual);
-  g_free (p->layout);
-  p->layout = g_strdup (layout);
   return TRUE;
 }
 
