@@ -12,7 +12,15 @@
 #include "layer_cost.h"
 #include "sched.h"
 
-enum { STREAM_COMPUTE, STREAM_NEXT, STREAM_PREV, STREAM_DP, STREAM_HOST, STREAM_COUNT };
+enum {
+  STREAM_COMPUTE,
+  STREAM_NEXT,
+  STREAM_PREV,
+  STREAM_DP,
+  STREAM_HOST,
+  STREAM_OUTER, /* all-reduce of shards over their replicas */
+  STREAM_COUNT
+};
 
 /* How the layers lie on the stages (global, virtual). */
 typedef struct {
