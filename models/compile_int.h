@@ -31,9 +31,8 @@ typedef struct {
   gboolean have[LAYER_KINDS][LP_COUNT];
   PassCost pair[LAYER_KINDS][LAYER_KINDS]; /* memo of forward beside backward */
   gboolean have_pair[LAYER_KINDS][LAYER_KINDS];
-  guint32 *paired; /* per action: index of the partner + 1, 0 alone; NULL without overlap */
-  GHashTable
-      *pair_cost; /* forward stage << 16 | backward stage → index + 1 of the forward's cost */
+  guint32 *paired;       /* per action: index of the partner + 1, 0 alone; NULL without overlap */
+  GHashTable *pair_cost; /* of compile_pairs.c: index + 1 of a cost; only looked up */
   guint32 send_cost, zero_cost;
   gboolean host_bound; /* some pass needs the host stream */
   gboolean split;      /* the last backward is cut into pieces */
