@@ -71,11 +71,11 @@ static const SwitchField switches[] = {
 };
 
 static const SwitchField optional_switches[] = {
-    SW (dp_reduce_every),   SW (recompute_early_stop), SW (fsdp_root_held),
-    SW (fsdp_barrier),      SW (fsdp_replicas_last),   SW (expert_tp_one),
-    SW (ep_overlap),        SW (moe_shared_overlap),   SW (moe_fused_router),
-    SW (moe_fused_permute), SW (fp8_dispatch),         SW (fp8_param_gather),
-    SW (fp8_tp_gather),
+    SW (post_validation),  SW (dp_reduce_every),   SW (recompute_early_stop),
+    SW (fsdp_root_held),   SW (fsdp_barrier),      SW (fsdp_replicas_last),
+    SW (expert_tp_one),    SW (ep_overlap),        SW (moe_shared_overlap),
+    SW (moe_fused_router), SW (moe_fused_permute), SW (fp8_dispatch),
+    SW (fp8_param_gather), SW (fp8_tp_gather),
 };
 
 static gboolean
