@@ -38,6 +38,7 @@ typedef struct {
   gboolean split;      /* the last backward is cut into pieces */
   gboolean every;      /* … and so is every other: gradients are reduced in each */
   gboolean rendezvous; /* a transfer waits until its receiver has posted it */
+  gboolean barrier;    /* the ranks end the step together */
   gboolean overflow;   /* a time did not fit the clock */
   Fsdp *fsdp;          /* parameters are sharded and gathered unit by unit; else NULL */
   guint32 *slot;       /* [offset on the ring of ranks]: peer slot, 0 … n_peers-1 */
