@@ -264,6 +264,7 @@ date_days (const CsvTable *t, guint row, const TraceCols *c, double *out)
   if (date == NULL)
     return FALSE;
   unsigned h = 0, m = 0, s = 0;
+  /* lint: allow number: two digits at most, so nothing overflows */
   int n = sscanf (csv_cell (t, row, c->time), "%2u:%2u:%2u", &h, &m, &s);
   *out = (double)g_date_time_to_unix (date) / 86400.0;
   if (n >= 2)
