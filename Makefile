@@ -180,7 +180,7 @@ lint-text: $(PROGRAM)
 	@for l in includes style units length; do perl tests/lint/$$l.pl || exit 1; done
 	@tests/lint/selftest.sh
 	@CLUSTERSIM=$(PROGRAM) tests/lint/scenarios.sh
-	@shellcheck $(SCRIPTS)
+	@shellcheck -x -S warning $(SCRIPTS)
 format:
 	@clang-format -i $(FORMATTED)
 lint-format:
