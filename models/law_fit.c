@@ -11,7 +11,7 @@
 #define MAX_ITERATIONS 400
 #define EXPONENT_LEAST 1e-3
 #define EXPONENT_MOST  5.0
-#define VANISHING      -20.0 /* ln of a term that counts for nothing */
+#define VANISHING      (-20.0) /* ln of a term that counts for nothing */
 
 typedef struct {
   gboolean kaplan;
