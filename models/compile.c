@@ -419,6 +419,15 @@ optimizer_s (const Compile *c, StageParams held)
   return update + gpu_memory_s (s->gpu, MEMK_STREAM, params * s->software.grad_bytes);
 }
 
+gboolean
+compile_has_barrier (const Spec *s, const SchedTable *t)
+{
+  gboolean split = FALSE;
+  for (guint32 i = 0; i < t->first[t->ranks] && !split; i++)
+    split = t->actions[i].kind == SCHED_W;
+  return !(split && s->software.post_validation);
+}
+
 void
 compile_end (Row *w)
 {
@@ -452,7 +461,8 @@ compile_end (Row *w)
   program_op (c->b, STREAM_COMPUTE, OP_COLL,
               program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
               OP_TAG (TAG_GRAD_NORM, 0, 0));
-  program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_STEP);
+  if (c->barrier)
+    program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_STEP);
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_OUTER, program_count (c->b, STREAM_OUTER));
   SimTime parts[PART_COUNT] = {0};
@@ -537,6 +547,7 @@ compile_prepare (Compile *c)
   pricing_init (&c->p, c->s);
   join_copies (c);
   c->stream_names = stream_names;
+  c->barrier = compile_has_barrier (c->s, c->t);
   c->b = program_builder_new (STREAM_COUNT, stream_names);
   if (spec_is_fsdp (c->s) && c->times == NULL)
     fsdp_init (c);

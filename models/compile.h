@@ -46,6 +46,9 @@ typedef struct {
   double forward_s, input_grad_s, weight_grad_s, p2p_s;
 } StageTimes;
 
+/* Do all ranks wait for each other at the end of the step (gradient norm)? */
+gboolean compile_has_barrier (const Spec *s, const SchedTable *t);
+
 ProgramSet *compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl,
                           const StageTimes *times, GError **error);
 

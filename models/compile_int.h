@@ -31,14 +31,14 @@ typedef struct {
   gboolean have[LAYER_KINDS][LP_COUNT];
   PassCost pair[LAYER_KINDS][LAYER_KINDS]; /* memo of forward beside backward */
   gboolean have_pair[LAYER_KINDS][LAYER_KINDS];
-  guint32 *paired; /* per action: index of the partner + 1, 0 alone; NULL without overlap */
-  GHashTable
-      *pair_cost; /* forward stage << 16 | backward stage → index + 1 of the forward's cost */
+  guint32 *paired;       /* per action: index of the partner + 1, 0 alone; NULL without overlap */
+  GHashTable *pair_cost; /* of compile_pairs.c: index + 1 of a cost; only looked up */
   guint32 send_cost, zero_cost;
   gboolean host_bound; /* some pass needs the host stream */
   gboolean split;      /* the last backward is cut into pieces */
   gboolean every;      /* … and so is every other: gradients are reduced in each */
   gboolean rendezvous; /* a transfer waits until its receiver has posted it */
+  gboolean barrier;    /* the ranks end the step together */
   gboolean overflow;   /* a time did not fit the clock */
   Fsdp *fsdp;          /* parameters are sharded and gathered unit by unit; else NULL */
   guint32 *slot;       /* [offset on the ring of ranks]: peer slot, 0 … n_peers-1 */

@@ -70,8 +70,11 @@ typedef struct {
   double fsdp_host_unit_us;      /* further host time per unit and pass (hooks) */
   double fsdp_net_efficiency;    /* share of the fabric's bandwidth that the gathers of a framework
                                   * reach: many small messages, broadcasts; 1: one flat message */
-  gboolean pp_overlap;           /* sends do not block the compute stream */
-  gboolean p2p_sync;             /* the host waits for each p2p batch (torch.cuda.synchronize) */
+  gboolean post_validation; /* with split backwards, the optimizer does not wait for the norm of all
+                             * ranks: it is checked afterwards (zero-bubble pipelines), and a rank
+                             * begins its next step when it is done with its own */
+  gboolean pp_overlap;      /* sends do not block the compute stream */
+  gboolean p2p_sync;        /* the host waits for each p2p batch (torch.cuda.synchronize) */
   gboolean
       pp_scatter_gather; /* sequence is split over tp for the transfer, then gathered (Megatron) */
   double pp_elem_bytes;  /* bytes per activation element sent between stages */

@@ -234,16 +234,21 @@ search (Topo *t, guint32 target)
   }
 }
 
+const guint8 *
+topo_distances (Topo *t, guint32 target)
+{
+  if (!t->dist[target])
+    search (t, target);
+  return t->dist[target];
+}
+
 /* Hops from v to a leaf. On a healthy Clos they follow from tier and pod; else they are searched
  * for, once a target. */
 static guint
 hops (Topo *t, guint32 v, guint32 target)
 {
-  if (!t->structured || t->n_down > 0) {
-    if (!t->dist[target])
-      search (t, target);
-    return t->dist[target][v];
-  }
+  if (!t->structured || t->n_down > 0)
+    return topo_distances (t, target)[v];
   gboolean same_pod = t->pod[v] == t->pod[target];
   switch (t->tier[v]) {
   case 0:

@@ -219,6 +219,10 @@ gboolean topo_route_nvswitch (Topo *t, guint32 gpu, gboolean up, TopoPath *p);
 
 /* From one leaf to another over the switches alone, all paths evenly (weight: total coef). */
 gboolean topo_route_leaves (Topo *t, guint32 leaf_a, guint32 leaf_b, double weight, TopoPath *p);
+/* The tree by which switches reduce from these leaves (SHARP): each link once, upwards and back.
+ * pick chooses among roots. FALSE when no switch reaches them all. */
+gboolean topo_aggregation_tree (Topo *t, const guint32 *leaves, guint n, guint pick, TopoPath *up,
+                                TopoPath *down);
 guint32 topo_leaf_of_nic (const Topo *t, guint32 node, int nic, int plane);
 /* From a GPU into its NIC up to the leaf, or back; the NIC's ports evenly. */
 void topo_route_nic (Topo *t, guint32 gpu, int nic, gboolean up, TopoPath *p);

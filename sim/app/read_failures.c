@@ -90,7 +90,12 @@ read_causes (const JsonRef *obj, FaultProfile *p, GPtrArray *inputs, GError **er
   for (int i = 0; i < json_len (&causes); i++) {
     JsonRef one = json_item (&causes, i);
     int k = cause_index (one.key);
-    if (k < 0 || !read_cause (&one, &p->cause[k], inputs, error))
+    if (k < 0)
+      return FALSE;
+    /* What never strikes is no input of the result. */
+    gboolean strikes =
+        p->cause[k].rate > 0.0 || json_has (&one, "process") || json_has (obj, "trace");
+    if (!read_cause (&one, &p->cause[k], strikes ? inputs : NULL, error))
       return FALSE;
   }
   return TRUE;

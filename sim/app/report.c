@@ -73,10 +73,10 @@ block_breakdown (GString *out, const Prediction *p)
     if (p->part_s[i] <= 0)
       continue;
     double share = p->part_s[i] / p->step_s;
-    g_string_append_printf (out, "  %-10s %10.4f s  %5.1f %%  ", part_names[i], p->part_s[i],
+    g_string_append_printf (out, "  %-10s %10.4f s  %5.1f %%", part_names[i], p->part_s[i],
                             100.0 * share);
-    for (int k = 0; k < (int)(share * 50.0 + 0.5); k++)
-      g_string_append_c (out, '#');
+    for (int k = 0, n = (int)(share * 50.0 + 0.5); k < n; k++)
+      g_string_append (out, k == 0 ? "  #" : "#");
     g_string_append_c (out, '\n');
   }
   g_string_append_printf (out, "  %-10s %10.4f s  100.0 %%\n", "total", p->step_s);

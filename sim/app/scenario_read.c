@@ -551,10 +551,10 @@ read_all (JsonDoc *doc, Spec *s, GError **error)
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
-         read_parallel (&root, s, error) && read_job_keys (&root, error) && read_run (&root, s, error) &&
-         read_published (&root, s, error) && read_devices (&root, s, error) &&
-         read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
-         check_spec (doc, s, error);
+         read_parallel (&root, s, error) && read_job_keys (&root, error) &&
+         read_run (&root, s, error) && read_published (&root, s, error) &&
+         read_devices (&root, s, error) && read_scenario_model (&root, s, error) &&
+         read_scenario_software (&root, s, error) && check_spec (doc, s, error);
 }
 
 gboolean
