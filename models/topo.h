@@ -175,6 +175,8 @@ char *topo_host_of (const Topo *t, guint32 gpu);    /* newly allocated */
 guint32 topo_nic_link (const Topo *t, guint32 node, int nic, int plane, gboolean up);
 guint topo_nics_of_gpu (const Topo *t, guint32 gpu,
                         const guint8 **nics); /* in the node, borrowed */
+/* Whether two GPUs of a node are equally near to one of its NICs. */
+gboolean topo_share_nic (const Topo *t, guint32 gpu_a, guint32 gpu_b, int nic);
 gboolean topo_has_nvlink (const Topo *t, guint32 gpu_a,
                           guint32 gpu_b);              /* a path of NVLinks alone */
 double topo_scale_up_Bps (const Topo *t, guint32 gpu); /* NVLink (or PCIe) out of it */
