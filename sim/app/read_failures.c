@@ -93,7 +93,8 @@ read_causes (const JsonRef *obj, FaultProfile *p, GPtrArray *inputs, GError **er
     if (k < 0)
       return FALSE;
     /* What never strikes is no input of the result. */
-    gboolean strikes = p->cause[k].rate > 0.0 || json_has (&one, "process") || json_has (obj, "trace");
+    gboolean strikes =
+        p->cause[k].rate > 0.0 || json_has (&one, "process") || json_has (obj, "trace");
     if (!read_cause (&one, &p->cause[k], strikes ? inputs : NULL, error))
       return FALSE;
   }

@@ -10,10 +10,12 @@ enum {
   CELL_PRECISION,
   CELL_NOTE,
   CELL_SOURCE,
+  CELL_VP,
   CELL_COUNT
 };
 static const char *const cell_names[] = {"framework",   "comments",     "gpu", "model", "precision",
                                          "metric_note", "source_title", "vp",  NULL};
+G_STATIC_ASSERT (G_N_ELEMENTS (cell_names) == CELL_COUNT + 1);
 
 typedef struct {
   GRegex *cell[CELL_COUNT]; /* NULL: any */
