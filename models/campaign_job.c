@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-G_DEFINE_QUARK (clustersim-campaign-error-quark, campaign_error)
+G_DEFINE_QUARK (clustersim - campaign - error - quark, campaign_error)
 
 const char *const badput_names[] = {"initialization",  "training_prep",   "program_startup",
                                     "data_loading",    "checkpoint_save", "checkpoint_restore",

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-G_DEFINE_QUARK (clustersim-ckpt-error-quark, ckpt_error)
+G_DEFINE_QUARK (clustersim - ckpt - error - quark, ckpt_error)
 
 const char *const ckpt_survives_names[] = {"process", "node", "all", NULL};
 

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "compile_int.h"
+#include "compile_fsdp.h"
 #include "gpu_profile.h"
 
-static const char *const stream_names[] = {"compute",       "to next", "to previous",
-                                           "data parallel", "host",    NULL};
+static const char *const stream_names[] = {
+    "compute", "to next", "to previous", "data parallel", "host", "data parallel, outer", NULL};
 
 /* ---- where things are: counts on the senders' streams, positions on the receivers' ---- */
 
@@ -55,11 +55,27 @@ compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient)
   return (from + 1 == n ? 0 : from + 1) == to ? STREAM_NEXT : STREAM_PREV;
 }
 
+/* Does the action complete the gradients of its stage? */
+static gboolean
+is_last_backward (const Compile *c, const SchedAction *a, guint row_index)
+{
+  return completes_gradients (a) && c->last_back[a->stage] == row_index;
+}
+
+/* Is its backward cut into pieces, to reduce gradients beside it? */
+static gboolean
+is_cut (const Compile *c, const SchedAction *a, guint row_index)
+{
+  return c->split && completes_gradients (a) && (c->every || c->last_back[a->stage] == row_index);
+}
+
 static guint
 compute_ops_of (const Compile *c, const SchedAction *a, guint row_index)
 {
   guint n = 1;
-  if (c->split && completes_gradients (a) && c->last_back[a->stage] == row_index)
+  if (c->fsdp != NULL)
+    n = fsdp_compute_ops (c, a, is_last_backward (c, a, row_index));
+  else if (is_cut (c, a, row_index))
     n = stage_cost (c, a->stage)->n_pieces;
   return n + (c->host_bound ? 1 : 0);
 }
@@ -83,7 +99,7 @@ has_dp (const Compile *c)
 static gboolean
 gathers_params (const Compile *c)
 {
-  return has_dp (c) && c->s->parallel.zero_stage >= 1;
+  return has_dp (c) && c->s->parallel.zero_stage >= 1 && c->fsdp == NULL;
 }
 
 /* Compute operations that put_begin adds before the first action. */
@@ -216,12 +232,9 @@ tag_of (const SchedAction *a)
 static void
 put_reduce_over (Compile *c, const CollGroup *group, double params)
 {
-  const Spec *s = c->s;
-  double bytes = params * s->software.dp_reduce_bytes;
   if (group->ranks <= 1 || !(params > 0))
     return;
-  CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
-  double t = coll_time_s (s->fabric, op, group, bytes, NULL);
+  double t = compile_reduce_s (c, group, params);
   guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (c, t));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
@@ -233,13 +246,6 @@ put_reduce (Compile *c, StageParams p)
 {
   put_reduce_over (c, &c->p.groups.dp, p.dense);
   put_reduce_over (c, &c->p.groups.edp, p.experts);
-}
-
-static gboolean
-bucket_full (const Compile *c, double params)
-{
-  const SoftwareProfile *sw = &c->s->software;
-  return sw->dp_bucket_bytes > 0 && params * sw->dp_reduce_bytes >= sw->dp_bucket_bytes;
 }
 
 /* The last backward of a stage, layer by layer; a bucket of gradients is reduced as it fills. */
@@ -257,11 +263,11 @@ put_pieces (Row *w, const SchedAction *a)
     filled.dense += sc->piece_params[i].dense;
     filled.experts += sc->piece_params[i].experts;
     gboolean end = i + 1 == sc->n_pieces;
-    if (bucket_full (c, filled.dense) || end) {
+    if (compile_bucket_full (c, filled.dense) || end) {
       put_reduce_over (c, &c->p.groups.dp, filled.dense);
       filled.dense = 0;
     }
-    if (bucket_full (c, filled.experts) || end) {
+    if (compile_bucket_full (c, filled.experts) || end) {
       put_reduce_over (c, &c->p.groups.edp, filled.experts);
       filled.experts = 0;
     }
@@ -289,7 +295,7 @@ void
 compile_action (Row *w, const SchedAction *a, guint32 index)
 {
   Compile *c = w->c;
-  gboolean pieces = c->split && completes_gradients (a) && c->last_back[a->stage] == index;
+  gboolean pieces = c->fsdp == NULL && is_cut (c, a, index);
   const StageCost *sc = stage_cost (c, a->stage);
   guint32 cost = sc->cost[pass_of (a)];
   if (c->paired != NULL && c->paired[index] != 0) {
@@ -298,7 +304,9 @@ compile_action (Row *w, const SchedAction *a, guint32 index)
     gboolean forward = a->kind == SCHED_F;
     cost = compile_pair_cost (c, forward ? own : other, forward ? other : own, forward);
   }
-  if (pieces)
+  if (c->fsdp != NULL)
+    cost = fsdp_begin (c, a);
+  else if (pieces)
     cost = (a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w)[0];
   put_host (w, a, index);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
@@ -313,7 +321,9 @@ compile_action (Row *w, const SchedAction *a, guint32 index)
   }
   if (c->host_bound)
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
-  if (pieces)
+  if (c->fsdp != NULL)
+    fsdp_rest (c, a, OP_TAG (tag_of (a), a->stage, a->microbatch), is_last_backward (c, a, index));
+  else if (pieces)
     put_pieces (w, a);
   w->actions++;
   if (c->host_bound) { /* the device cannot end before the host has issued the last kernel */
@@ -338,8 +348,8 @@ rank_params (const Compile *c, guint rank)
   return sum;
 }
 
-static double
-gather_bytes_per_param (const Spec *s)
+double
+compile_gather_bytes (const Spec *s)
 {
   /* scales by block need both orientations, which do not follow from one another: 16 bits travel */
   gboolean narrow = s->software.fp8_param_gather && s->train.precision == DT_FP8;
@@ -353,7 +363,7 @@ put_gather_over (Compile *c, const CollGroup *group, double params, guint32 afte
   if (group->ranks <= 1 || !(params > 0))
     return;
   double t =
-      coll_time_s (s->fabric, COLL_ALL_GATHER, group, params * gather_bytes_per_param (s), NULL);
+      coll_time_s (s->fabric, COLL_ALL_GATHER, group, params * compile_gather_bytes (s), NULL);
   program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
               OP_TAG (TAG_PARAM_GATHER, 0, 0));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, after);
@@ -371,6 +381,8 @@ compile_begin (Row *w)
 {
   Compile *c = w->c;
   const SoftwareProfile *sw = &c->s->software;
+  if (c->fsdp != NULL)
+    fsdp_row (c, w->rank);
   if (sw->data_step_us > 0) {
     program_op (c->b, STREAM_COMPUTE, OP_COMPUTE,
                 program_cost (c->b, PART_DATA, compile_ticks (c, sw->data_step_us * 1e-6)),
@@ -393,9 +405,11 @@ static double
 optimizer_s (const Compile *c, StageParams held)
 {
   const Spec *s = c->s;
-  gboolean divided = s->parallel.zero_stage >= 1;
-  double params = held.dense / (divided ? (double)c->p.groups.dp.ranks : 1.0) +
-                  held.experts / (divided ? (double)c->p.groups.edp.ranks : 1.0);
+  gboolean divided = s->parallel.zero_stage >= 1 || c->fsdp != NULL;
+  const CollGroup *dp = c->fsdp != NULL ? &c->p.groups.shard : &c->p.groups.dp;
+  const CollGroup *edp = c->fsdp != NULL ? compile_expert_shard (c) : &c->p.groups.edp;
+  double params = held.dense / (divided ? (double)dp->ranks : 1.0) +
+                  held.experts / (divided ? (double)edp->ranks : 1.0);
   double update =
       gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params * s->software.optimizer_traffic_bytes);
   if (spec_narrow (s)) /* quantised copies of the weights, made once a step */
@@ -403,6 +417,15 @@ optimizer_s (const Compile *c, StageParams held)
                                           (2.0 + 2.0 * dtype_bytes (s->train.precision)) / 3.0);
   /* norm and scaling read the gradients once more */
   return update + gpu_memory_s (s->gpu, MEMK_STREAM, params * s->software.grad_bytes);
+}
+
+gboolean
+compile_has_barrier (const Spec *s, const SchedTable *t)
+{
+  gboolean split = FALSE;
+  for (guint32 i = 0; i < t->first[t->ranks] && !split; i++)
+    split = t->actions[i].kind == SCHED_W;
+  return !(split && s->software.post_validation);
 }
 
 void
@@ -415,8 +438,10 @@ compile_end (Row *w)
   guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
   gboolean embed =
       s->model.tied_embeddings && first != last && (w->rank == first || w->rank == last);
-  if (has_dp (c) && !c->split)
+  if (has_dp (c) && !c->split && c->fsdp == NULL)
     put_reduce (c, params);
+  if (c->fsdp != NULL)
+    fsdp_end (c, params);
   if (embed) {
     CollGroup two = {2, 1, 2, c->p.groups.pp_members};
     if (c->p.groups.pp_same_node)
@@ -436,8 +461,10 @@ compile_end (Row *w)
   program_op (c->b, STREAM_COMPUTE, OP_COLL,
               program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
               OP_TAG (TAG_GRAD_NORM, 0, 0));
-  program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_STEP);
+  if (c->barrier)
+    program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_STEP);
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
+  program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_OUTER, program_count (c->b, STREAM_OUTER));
   SimTime parts[PART_COUNT] = {0};
   parts[PART_OPTIMIZER] = compile_ticks (c, optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
   parts[PART_HOST] = compile_ticks (c, sw->host_step_us * 1e-6);
@@ -511,6 +538,7 @@ join_copies (Compile *c)
     return;
   join_group (c, &c->p.groups.dp);
   join_group (c, &c->p.groups.edp);
+  join_group (c, &c->p.groups.shard);
 }
 
 void
@@ -519,8 +547,12 @@ compile_prepare (Compile *c)
   pricing_init (&c->p, c->s);
   join_copies (c);
   c->stream_names = stream_names;
+  c->barrier = compile_has_barrier (c->s, c->t);
   c->b = program_builder_new (STREAM_COUNT, stream_names);
-  c->split = has_dp (c) && c->s->software.dp_overlap_grad && c->times == NULL;
+  if (spec_is_fsdp (c->s) && c->times == NULL)
+    fsdp_init (c);
+  c->split = has_dp (c) && c->s->software.dp_overlap_grad && c->times == NULL && c->fsdp == NULL;
+  c->every = c->s->parallel.zero_stage == 2 && c->s->software.dp_reduce_every;
   c->rendezvous = !c->s->software.pp_overlap && may_rendezvous (c->t);
   compile_costs (c);
   find_peers (c);

@@ -259,6 +259,9 @@ compile_eval (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
   Eval x = {.c = {.s = s, .t = t, .sl = sl, .times = times}};
   compile_prepare (&x.c);
   gboolean ok = compile_check (&x.c, FALSE, error);
+  ok = ok && x.c.barrier;
+  ok =
+      ok && x.c.paired == NULL; /* pairs make costs while they are emitted, for one builder alone */
   if (ok) {
     x.cur = g_new (Cursor, t->ranks);
     x.stack = g_new (guint32, 2 * t->ranks + 1);

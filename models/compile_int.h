@@ -15,6 +15,7 @@ typedef struct {
   StageParams *piece_params; /* parameters whose gradients are complete after the piece */
 } StageCost;
 
+typedef struct Fsdp Fsdp;
 #define LAYER_KINDS 8 /* MoE or dense, full attention among windows, delta rule */
 
 typedef struct {
@@ -35,8 +36,11 @@ typedef struct {
   guint32 send_cost, zero_cost;
   gboolean host_bound; /* some pass needs the host stream */
   gboolean split;      /* the last backward is cut into pieces */
+  gboolean every;      /* … and so is every other: gradients are reduced in each */
   gboolean rendezvous; /* a transfer waits until its receiver has posted it */
+  gboolean barrier;    /* the ranks end the step together */
   gboolean overflow;   /* a time did not fit the clock */
+  Fsdp *fsdp;          /* parameters are sharded and gathered unit by unit; else NULL */
   guint32 *slot;       /* [offset on the ring of ranks]: peer slot, 0 … n_peers-1 */
   guint n_peers;
   gboolean scattered;              /* more peers than a wait can name */
@@ -89,6 +93,18 @@ void compile_find_pairs (Compile *c);
 guint compile_layer_kind (const ModelSpec *m, gint64 layer); /* 0 … LAYER_KINDS-1 */
 const PassCost *compile_layer_cost (Compile *c, gint64 layer, LayerPass pass);
 void compile_costs_clear (Compile *c);
+void compile_host_gap (Compile *c, PassCost *cost);
+/* Compute of a pass that runs beside so much of a dp collective is slowed by dp_overlap_slowdown.
+ */
+void compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside);
+/* Time to reduce the gradients of so many parameters over a group (0 when there is nothing to do),
+ * and whether a bucket of them is full. */
+double compile_reduce_s (const Compile *c, const CollGroup *group, double params);
+gboolean compile_bucket_full (const Compile *c, double params);
+StageParams compile_layer_params (const Compile *c, gint64 layer); /* of one layer, on one rank */
+/* Ranks that share one copy of the same experts (sharded parameters). */
+const CollGroup *compile_expert_shard (const Compile *c);
+double compile_gather_bytes (const Spec *s); /* per gathered parameter */
 /* Seconds to ticks; sets c->overflow and returns 0 when the clock cannot hold them. */
 SimTime compile_ticks (Compile *c, double seconds);
 

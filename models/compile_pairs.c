@@ -160,7 +160,7 @@ compile_find_pairs (Compile *c)
   const SchedTable *t = c->t;
   const Spec *s = c->s;
   if (!s->software.ep_overlap || s->parallel.ep <= 1 || s->model.num_experts == 0 ||
-      c->times != NULL)
+      c->times != NULL || c->fsdp != NULL)
     return;
   c->paired = g_new0 (guint32, t->first[t->ranks]);
   c->pair_cost = g_hash_table_new (NULL, NULL);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-G_DEFINE_QUARK (clustersim-fault-error-quark, fault_error)
+G_DEFINE_QUARK (clustersim - fault - error - quark, fault_error)
 
 const char *const dist_names[] = {"fixed", "exponential", "weibull", "gamma", "lognormal", NULL};
 const char *const fault_unit_names[] = {"job", "node", "gpu", "switch", NULL};

@@ -147,9 +147,25 @@ check_positive (const Prediction *p, GError **error)
   return FALSE;
 }
 
+/* Steps without a barrier follow each other as each rank is done: the period is the longest time
+ * that a rank is at work, and is told of that rank. */
+static void
+take_period (const ProgramSet *set, const ExecResult *res, StepTimes *st)
+{
+  st->end = 0;
+  for (guint r = 0; r < set->n_ranks; r++) {
+    SimTime span = breakdown_span (set, res, r, STREAM_COMPUTE, NULL);
+    if (span > st->end) {
+      st->end = span;
+      st->last_rank = r;
+    }
+  }
+  breakdown_span (set, res, st->last_rank, STREAM_COMPUTE, &st->breakdown);
+}
+
 static gboolean
-run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, Prediction *out,
-              GError **error)
+run_programs (const Spec *s, const ProgramSet *set, gboolean barrier, const PredictOptions *opt,
+              Prediction *out, GError **error)
 {
   ExecResult res;
   gboolean ok;
@@ -175,6 +191,8 @@ run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, P
                   .operations = res.operations,
                   .fingerprint = res.fingerprint,
                   .breakdown = bd};
+  if (!barrier)
+    take_period (set, &res, &st);
   take_times (&st, out);
   if (opt != NULL && opt->trace != NULL)
     exec_trace (set, &res, opt->trace, opt->trace_first, MIN (opt->trace_last, set->n_ranks - 1));
@@ -232,7 +250,7 @@ run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const Predi
     }
   }
   g_autoptr (ProgramSet) set = compile_step (s, t, sl, opt != NULL ? opt->times : NULL, error);
-  return set != NULL && run_programs (s, set, opt, out, error);
+  return set != NULL && run_programs (s, set, compile_has_barrier (s, t), opt, out, error);
 }
 
 gboolean

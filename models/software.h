@@ -42,10 +42,13 @@ typedef struct {
   double optimizer_state_bytes;   /* master + moments, per parameter */
   double optimizer_traffic_bytes; /* read + written per parameter by the update */
   OptimizerKind optimizer;
-  gint64 vocab_pad;        /* padded to a multiple of vocab_pad * tp */
-  double xent_passes;      /* times the logits are read or written by loss forward + backward */
-  double logits_bytes;     /* bytes per logit held for backward (fp16 copy, fp32 …) */
-  gboolean head_recompute; /* loss and head are inside the recomputed region */
+  gint64 vocab_pad;    /* padded to a multiple of vocab_pad * tp */
+  double xent_passes;  /* times the logits are read or written by loss forward + backward */
+  double logits_bytes; /* bytes per logit held for backward (fp16 copy, fp32 …) */
+  gboolean
+      recompute_early_stop; /* full recomputation ends with the last tensor that backward needs:
+                             * torch.utils.checkpoint without reentry since PyTorch 2.1 */
+  gboolean head_recompute;  /* loss and head are inside the recomputed region */
   TpOverlap tp_overlap;
   double tp_overlap_slowdown; /* factor on GEMM time while a collective runs beside it, >= 1 */
   gboolean dp_overlap_grad;   /* gradient reduction runs beside backward, bucket by bucket */
@@ -54,8 +57,24 @@ typedef struct {
   double dp_bucket_bytes;     /* 0: one bucket */
   double dp_reduce_bytes;     /* bytes per gradient element on the wire (2 or 4) */
   double dp_gather_bytes;     /* bytes per parameter element gathered (zero1 …) */
-  gboolean pp_overlap;        /* sends do not block the compute stream */
-  gboolean p2p_sync;          /* the host waits for each p2p batch (torch.cuda.synchronize) */
+  gboolean dp_reduce_every; /* gradients are reduced in every micro-batch's backward, not the last's
+                             * alone (sharded gradients: DeepSpeed ZeRO 2 and 3, FSDP) */
+  double fsdp_prefetch;     /* sharded parameters: units gathered ahead of the one at work */
+  double fsdp_unit_layers;  /* layers of a unit that is gathered and reduced at once */
+  gboolean fsdp_root_held;  /* embedding and head stay gathered from forward to backward */
+  gboolean fsdp_barrier;    /* a micro-batch ends with its reductions (PyTorch FSDP) */
+  gboolean
+      fsdp_replicas_last; /* shards are all-reduced over replicas after the backward, at once */
+  double fsdp_gather_copy_bytes; /* read and written by kernels around a gather, per parameter */
+  double fsdp_reduce_copy_bytes; /* … around a reduction (casts, scaling, packing) */
+  double fsdp_host_unit_us;      /* further host time per unit and pass (hooks) */
+  double fsdp_net_efficiency;    /* share of the fabric's bandwidth that the gathers of a framework
+                                  * reach: many small messages, broadcasts; 1: one flat message */
+  gboolean post_validation; /* with split backwards, the optimizer does not wait for the norm of all
+                             * ranks: it is checked afterwards (zero-bubble pipelines), and a rank
+                             * begins its next step when it is done with its own */
+  gboolean pp_overlap;      /* sends do not block the compute stream */
+  gboolean p2p_sync;        /* the host waits for each p2p batch (torch.cuda.synchronize) */
   gboolean
       pp_scatter_gather; /* sequence is split over tp for the transfer, then gathered (Megatron) */
   double pp_elem_bytes;  /* bytes per activation element sent between stages */

@@ -124,8 +124,9 @@ progress (const Sweep *w, gboolean last)
              w->done, sweep_axes_points (w->axes), w->failed, last ? "\n" : "");
 }
 
-/* Nothing is written until a point could run: when none can, the first reason is the error, and then
- * nothing stands on stdout. A sweep with more failures than this before its first result writes them. */
+/* Nothing is written until a point could run: when none can, the first reason is the error, and
+ * then nothing stands on stdout. A sweep with more failures than this before its first result
+ * writes them. */
 #define HELD_BYTES_MAX ((gsize)16 << 20)
 
 static gboolean
@@ -135,7 +136,8 @@ check_progress (const SweepFlags *f, GError **error)
   if (f->progress == NULL || g_strv_contains (modes, f->progress))
     return TRUE;
   g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
-               "--progress: unknown name (found \"%.40s\"; allowed: auto, always, never)", f->progress);
+               "--progress: unknown name (found \"%.40s\"; allowed: auto, always, never)",
+               f->progress);
   return FALSE;
 }
 

@@ -168,7 +168,8 @@ curve_frontier (CurveOut *o, const Law *law, const LawBudget *shape, GError **er
 static void
 curve_size (CurveOut *o, const Law *law, const LawBudget *shape, double params)
 {
-  g_autofree char *name = g_strdup_printf ("%.4g parameters", params);
+  g_autofree char *size = law_show_count (params);
+  g_autofree char *name = g_strconcat (size, " parameters", NULL);
   gboolean any = FALSE;
   for (double ratio = 0.1; ratio < 1.01e4; ratio *= pow (10, 1.0 / STEPS_A_DECADE)) {
     double flops = 6 * params * params * ratio;
@@ -247,7 +248,8 @@ curve (const LawArgs *a, LawReport *r, LawFile *f, GError **error)
       return FALSE;
     for (guint i = 0; i < files->len; i++) {
       const LawFile *one = g_ptr_array_index (files, i);
-      gboolean has = law_has_loss (&one->law) || one->law.l_exp > 0;
+      gboolean dense = one->law.form != LAW_GRANULAR || shape.total_ratio > 1;
+      gboolean has = dense && (law_has_loss (&one->law) || one->law.l_exp > 0);
       if (has && !curve_frontier (&o, &one->law, &shape, error))
         return FALSE;
     }

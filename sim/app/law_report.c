@@ -212,6 +212,8 @@ show (double v, LawShow how)
   case SHOW_NUMBER:
     break;
   }
+  if (v == floor (v) && fabs (v) < 1e9)
+    return g_strdup_printf ("%.0f", v);
   return g_strdup_printf ("%.4g", v);
 }
 

@@ -36,6 +36,29 @@ line_layout (GString *out, const Spec *s)
                           s->train.micro_batch_sequences, spec_microbatches (s));
 }
 
+/* Runs of stages with as many layers: "1, 2 x30, 0". Only where they are not all alike. */
+static void
+line_stages (GString *out, const Spec *s, const Prediction *p)
+{
+  guint n = p->n_stages, alike = 1;
+  while (alike < n && p->stage_layers[alike] == p->stage_layers[0])
+    alike++;
+  if (n < 2 || (alike == n && s->parallel.layout == NULL))
+    return;
+  g_string_append (out, "layers       ");
+  for (guint i = 0; i < n;) {
+    guint k = i;
+    while (k < n && p->stage_layers[k] == p->stage_layers[i])
+      k++;
+    g_string_append_printf (out, "%s%" G_GINT64_FORMAT, i > 0 ? ", " : "", p->stage_layers[i]);
+    if (k - i > 1)
+      g_string_append_printf (out, " x%u", k - i);
+    i = k;
+  }
+  g_string_append_printf (out, "   (stages 0 to %u; embedding on the first, loss on the last)\n",
+                          n - 1);
+}
+
 static void
 line_published (GString *out, const Spec *s, const Prediction *p)
 {
@@ -55,10 +78,10 @@ block_breakdown (GString *out, const Prediction *p)
     if (p->part_s[i] <= 0)
       continue;
     double share = p->part_s[i] / p->step_s;
-    g_string_append_printf (out, "  %-10s %10.4f s  %5.1f %%  ", part_names[i], p->part_s[i],
+    g_string_append_printf (out, "  %-10s %10.4f s  %5.1f %%", part_names[i], p->part_s[i],
                             100.0 * share);
-    for (int k = 0; k < (int)(share * 50.0 + 0.5); k++)
-      g_string_append_c (out, '#');
+    for (int k = 0, n = (int)(share * 50.0 + 0.5); k < n; k++)
+      g_string_append (out, k == 0 ? "  #" : "#");
     g_string_append_c (out, '\n');
   }
   g_string_append_printf (out, "  %-10s %10.4f s  100.0 %%\n", "total", p->step_s);
@@ -120,6 +143,7 @@ report_text (GString *out, const Spec *s, const Prediction *p, const StepInterva
       s->model.name, params, s->cluster.gpus, gpu_name (s->gpu));
   g_string_append_printf (out, "software     %s\n", s->software.name);
   line_layout (out, s);
+  line_stages (out, s, p);
   g_string_append_printf (
       out, "\nstep time    %.4f s   (measured should lie in %.4g … %.4g s four times in five)\n",
       p->step_s, p->step_s * iv->lo, p->step_s * iv->hi);
@@ -160,6 +184,14 @@ json_parallel (JsonWriter *w, const ParallelSpec *p)
   jw_bool (w, "sequence_parallel", p->sequence_parallel);
   jw_string (w, "schedule", p->schedule);
   jw_int (w, "zero_stage", p->zero_stage);
+  if (p->fsdp)
+    jw_bool (w, "fsdp", TRUE);
+  if (p->shard_size > 0)
+    jw_int (w, "shard_size", p->shard_size);
+  if (p->order != NULL)
+    jw_string (w, "order", p->order);
+  if (p->layout != NULL)
+    jw_string (w, "layout", p->layout);
   jw_end_object (w);
 }
 

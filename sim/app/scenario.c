@@ -221,6 +221,8 @@ scenario_path (const char *name, GError **error)
   g_autoptr (GError) why = NULL;
   char *path = data_find ("train", name, NULL, &why);
   if (path == NULL)
+    path = data_find ("campaign", name, NULL, NULL);
+  if (path == NULL)
     g_propagate_error (error, g_steal_pointer (&why));
   return path;
 }
