@@ -275,12 +275,15 @@ put_pieces (Row *w, const SchedAction *a)
 }
 
 static void
-put_host (Row *w, const SchedAction *a)
+put_host (Row *w, const SchedAction *a, guint32 index)
 {
   Compile *c = w->c;
   if (!c->host_bound)
     return;
-  guint32 cost = program_cost (c->b, PART_HOST, stage_cost (c, a->stage)->pass[pass_of (a)].host);
+  SimTime host = stage_cost (c, a->stage)->pass[pass_of (a)].host;
+  if (c->paired != NULL && c->paired[index] != 0)
+    host += compile_pair_host (c, sched_part (c->t, a->stage));
+  guint32 cost = program_cost (c->b, PART_HOST, host);
   program_op (c->b, STREAM_HOST, OP_HOST, cost, OP_TAG (TAG_HOST, a->stage, a->microbatch));
   if (c->s->software.p2p_sync &&
       c->t->ranks > 1) /* the host waits for the device before it goes on */
@@ -305,7 +308,7 @@ compile_action (Row *w, const SchedAction *a, guint32 index)
     cost = fsdp_begin (c, a);
   else if (pieces)
     cost = (a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w)[0];
-  put_host (w, a);
+  put_host (w, a, index);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
   wait_for_input (w, a);
   if (!c->s->software.pp_overlap) { /* the transfer before blocks the stream */
@@ -348,7 +351,8 @@ rank_params (const Compile *c, guint rank)
 double
 compile_gather_bytes (const Spec *s)
 {
-  gboolean narrow = s->software.fp8_param_gather && spec_narrow (s);
+  /* scales by block need both orientations, which do not follow from one another: 16 bits travel */
+  gboolean narrow = s->software.fp8_param_gather && s->train.precision == DT_FP8;
   return narrow ? s->software.dp_gather_bytes / 2.0 : s->software.dp_gather_bytes;
 }
 

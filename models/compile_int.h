@@ -88,6 +88,8 @@ void compile_costs (Compile *c);
 /* Cost of the forward of one stage (forward TRUE) or of the backward of another when both run as a
  * pair whose all-to-alls overlap; index into the costs. */
 guint32 compile_pair_cost (Compile *c, guint forward_stage, guint backward_stage, gboolean forward);
+/* Further host time of one half of a pair on this stage. */
+SimTime compile_pair_host (Compile *c, guint stage);
 void compile_find_pairs (Compile *c);
 guint compile_layer_kind (const ModelSpec *m, gint64 layer); /* 0 … LAYER_KINDS-1 */
 const PassCost *compile_layer_cost (Compile *c, gint64 layer, LayerPass pass);

@@ -418,7 +418,7 @@ emit_layer_again (Emit *e, gint64 layer)
   Dims d;
   dims (e->p, &d);
   if (s->train.recompute == RECOMPUTE_FULL) {
-    e->host_us += s->software.host_layer_fwd_us;
+    e->host_layer_us += s->software.host_layer_fwd_us;
     layer_forward (e, &d, layer, !s->software.recompute_early_stop);
     return;
   }
@@ -437,12 +437,12 @@ emit_layer (Emit *e, gint64 layer, LayerPass pass)
   Dims d;
   dims (e->p, &d);
   if (pass == LP_FORWARD) {
-    e->host_us += s->software.host_layer_fwd_us;
+    e->host_layer_us += s->software.host_layer_fwd_us;
     layer_forward (e, &d, layer, TRUE);
     return;
   }
   if (pass != LP_WEIGHT_GRAD) {
-    e->host_us += s->software.host_layer_bwd_us;
+    e->host_layer_us += s->software.host_layer_bwd_us;
     emit_layer_again (e, layer);
   }
   layer_backward (e, &d, layer, pass);

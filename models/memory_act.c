@@ -56,12 +56,19 @@ model_hidden_bytes (const Spec *s)
 
 /* Scores of unfused attention: softmax output and, with dropout, its mask and output; 5 a s^2 b.
  * Fused: log-sum-exp. This is what selective recomputation drops. */
+static gboolean
+unfused (const Spec *s)
+{
+  return s->software.attention == ATTN_UNFUSED ||
+         (s->model.attn_sinks && s->software.attn_sinks_unfused);
+}
+
 static double
 core_bytes (const Spec *s, const Ctx *c)
 {
   const double heads = (double)s->model.heads / c->tp;
 
-  if (s->software.attention != ATTN_UNFUSED)
+  if (!unfused (s))
     return FP32_BYTES * c->tokens * heads;
   const double scores = heads * c->micro * c->seq * (c->seq / c->cp);
   return scores * (c->elem + (s->software.dropout ? MASK_BYTES + c->elem : 0));
@@ -100,8 +107,7 @@ attention_bytes (const Spec *s, const Ctx *c, Recompute r)
   /* output of the core = input of the output projection; a fused kernel keeps it in full width too
    */
   const double o = (double)m->heads * v_dim / c->tp;
-  b += s->software.attention == ATTN_UNFUSED ? c->lin * o
-                                             : c->elem * o + (c->lin < c->elem ? c->lin * o : 0);
+  b += unfused (s) ? c->lin * o : c->elem * o + (c->lin < c->elem ? c->lin * o : 0);
   return c->tokens * b + (r == RECOMPUTE_NONE ? core_bytes (s, c) : 0);
 }
 
@@ -193,7 +199,7 @@ model_working_bytes_layer (const Spec *s, gint64 layer_index, Recompute r)
                          : c.tokens * (double)m->ffn_hidden / c.tp;
   double inner = c.elem * wide * ffn, b;
 
-  if (s->software.attention == ATTN_UNFUSED && !model_layer_is_linear (m, layer_index)) {
+  if (unfused (s) && !model_layer_is_linear (m, layer_index)) {
     const double scores = (double)m->heads / c.tp * c.micro * c.seq * (c.seq / c.cp);
     inner = MAX (inner, 2 * c.elem * scores);
   }

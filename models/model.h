@@ -46,6 +46,8 @@ typedef struct {
   gint64 num_experts, experts_per_token, moe_ffn_hidden, shared_experts, shared_ffn_hidden;
   gint64 dense_first_layers; /* so many first layers are dense */
   gint64 moe_every;          /* every k-th layer is MoE (1: all after the dense ones) */
+  gint64 router_groups,
+      router_topk_groups; /* a token's experts lie in so many of these groups; 0 */
   gboolean router_bias, shared_gate, expert_bias;
   /* multi-head latent attention; kv_lora_rank 0: none */
   gint64 q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_head_dim;

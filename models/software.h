@@ -102,7 +102,12 @@ typedef struct {
   double moe_imbalance;        /* load of the busiest expert rank over the mean, >= 1 */
   double moe_gemm_efficiency;  /* rate of grouped over batched GEMMs, <= 1 */
   double host_expert_us;       /* further host time for each local expert of a grouped GEMM */
-  double host_moe_sync_us;     /* GPU idle time while the host reads the tokens per expert */
+  double host_pair_us;         /* further host time of a layer's overlapped forward and backward */
+  double host_graph_share; /* with cuda_graph: share of host_layer_*_us that stays outside graphs */
+  double host_arm_factor;  /* host times on nodes with ARM processors over those on x86 */
+  gboolean
+      attn_sinks_unfused;  /* fused kernels lack attention sinks: layers with them run unfused */
+  double host_moe_sync_us; /* GPU idle time while the host reads the tokens per expert */
   /* 8- and 4-bit training */
   Fp8Recipe fp8_recipe;
   gboolean fp8_dispatch;     /* tokens travel to the experts in 8 bits (and back in 16) */

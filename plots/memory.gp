@@ -1,9 +1,10 @@
 # memory.gp: bytes on a GPU of each pipeline stage at the peak, stacked by what they hold, against what the GPU has.
 # data columns: stage, weights_GiB, gradients_GiB, optimizer_GiB, activations_GiB, buffers_GiB, framework_GiB,
 # capacity_GiB. What stands above the line does not fit.
+lib = ARG0[1:strlen(ARG0) - strlen('memory.gp')] . 'lib.gp'
+if (ARGC > 0) { data = ARG1; out = ARG2; title = ARG3; caption = ARG4; separator = "\t" }
 parts  = 'weights_GiB gradients_GiB optimizer_GiB activations_GiB buffers_GiB framework_GiB'
 titles = '"weights" "gradients" "optimizer" "activations" "buffers" "framework"'
-if (!exists("lib")) lib = ARG0[1:strstrt(ARG0, 'memory.gp') - 1] . 'lib.gp'
 load lib
 
 array Fill[6]    = ['#0072B2', '#E69F00', '#56B4E9', '#A6D9C4', '#CC79A7', '#888888']
@@ -37,7 +38,7 @@ bar = 0.36
 plot for [p = 1:6] data using 0:((up_to(p) + up_to(p - 1)) / 2):($0 - bar):($0 + bar):(up_to(p - 1)):(up_to(p)):xtic(tick(0)) \
        with boxxyerror fillcolor rgb Fill[p] fillstyle pattern Pattern[p] border rgb ink linewidth 0.7 \
        title word(titles, p), \
-     data using (level ? NaN : $0 - 0.5):(column('capacity_GiB')):(1):(0) with vectors nohead \
+     for [k = 1:1 - level] data using ($0 - 0.5):(column('capacity_GiB')):(1):(0) with vectors nohead \
        linecolor rgb '#D55E00' linewidth 2.2 notitle, \
      data using 0:(up_to(6)):(stages > 24 ? '' : sprintf('%.0f', up_to(6))) with labels offset 0, 0.7 \
        textcolor rgb ink notitle, \

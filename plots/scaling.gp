@@ -1,8 +1,9 @@
 # scaling.gp: throughput and MFU against the number of GPUs, one line a series.
 # data columns: series, gpus, tokens_per_s, mfu (a fraction; may be empty). The dashed grey lines are what the smallest
 # size of each series would give if it scaled without loss.
+lib = ARG0[1:strlen(ARG0) - strlen('scaling.gp')] . 'lib.gp'
+if (ARGC > 0) { data = ARG1; out = ARG2; title = ARG3; caption = ARG4; separator = "\t" }
 width = 1060; height = 480
-if (!exists("lib")) lib = ARG0[1:strstrt(ARG0, 'scaling.gp') - 1] . 'lib.gp'
 load lib
 
 stats data using (remember(strcol('series')), 0) nooutput

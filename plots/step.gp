@@ -1,10 +1,11 @@
 # step.gp: where the time of a step goes, one bar a row of the table (a layout, a size, a variant), stacked by cause.
 # data columns: label, compute_s, tp_comm_s, cp_comm_s, ep_comm_s, pp_comm_s, dp_comm_s, bubble_s, optimizer_s, host_s,
 # data_s, other_s (seconds a step). Communication is hatched, waiting is white.
+lib = ARG0[1:strlen(ARG0) - strlen('step.gp')] . 'lib.gp'
+if (ARGC > 0) { data = ARG1; out = ARG2; title = ARG3; caption = ARG4; separator = "\t" }
 parts  = 'compute_s tp_comm_s cp_comm_s ep_comm_s pp_comm_s dp_comm_s bubble_s optimizer_s host_s data_s other_s'
 titles = '"compute" "tensor parallel comm." "context parallel comm." "expert parallel comm." "pipeline comm." ' . \
          '"data parallel comm." "pipeline bubble" "optimizer" "host" "data" "other"'
-if (!exists("lib")) lib = ARG0[1:strstrt(ARG0, 'step.gp') - 1] . 'lib.gp'
 
 # As high as the number of bars needs.
 set datafile separator (exists("separator") ? separator : ',')

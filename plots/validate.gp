@@ -1,6 +1,7 @@
 # validate.gp: predicted against published, on two logarithmic axes, coloured by group; the band is 10 % either way.
 # data columns: id, group, published, predicted (both positive, one unit); rows without a prediction are left out.
-if (!exists("lib")) lib = ARG0[1:strstrt(ARG0, 'validate.gp') - 1] . 'lib.gp'
+lib = ARG0[1:strlen(ARG0) - strlen('validate.gp')] . 'lib.gp'
+if (ARGC > 0) { data = ARG1; out = ARG2; title = ARG3; caption = ARG4; separator = "\t" }
 width = 980
 height = 700
 load lib

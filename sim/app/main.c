@@ -28,8 +28,10 @@ static const Command commands[] = {
     {"sweep", "many predictions: the product of values, one result a line", cmd_sweep_run},
     {"explain", "which numbers, from which source, gave the answer", cmd_explain_run},
     {"validate", "predictions against a table of published measurements", cmd_validate_run},
+    {"law", "scaling laws: budget to parameters, tokens, loss, days and money", cmd_law_run},
     {"import", "a file you already have into a scenario part", cmd_import_run},
     {"fit", "measurements into a device or fabric profile, with its errors", cmd_fit_run},
+    {"plot", "a table as one of the standard pictures, through gnuplot", cmd_plot_run},
     {"list", "what ships: gpus, models, fabrics, software, schedules", cmd_list_run},
     {NULL, NULL, NULL},
 };

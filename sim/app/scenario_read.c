@@ -3,8 +3,10 @@
 #include "import_hf.h"
 #include "layout.h"
 #include "paths.h"
+#include "program.h"
 #include "read_fabric.h"
 #include "read_gpu.h"
+#include "read_job.h"
 #include "read_model.h"
 #include "read_software.h"
 #include "scenario_priv.h"
@@ -47,7 +49,6 @@ static const char *const parallel_keys[] = {"tp",
                                             "hpz_size",
                                             "reshard_after_forward",
                                             NULL};
-static const char *const job_keys[] = {"tokens", "checkpoint", "failures", NULL};
 static const char *const published_keys[] = {"step_time_s", "source", NULL};
 static const char *const run_keys[] = {"fidelity",     "seed",         "max_events",
                                        "shuffle_ties", "exact_events", NULL};
@@ -284,16 +285,6 @@ read_parallel (const JsonRef *root, Spec *s, GError **error)
          read_sharding (&ref, p, error) && read_schedule (&ref, p, error);
 }
 
-/* What is in the job is for the campaign; here only its keys are checked. */
-static gboolean
-read_job (const JsonRef *root, GError **error)
-{
-  JsonRef ref;
-  if (!json_has (root, "job"))
-    return TRUE;
-  return json_get_object (root, "job", &ref, error) && json_check_keys (&ref, job_keys, error);
-}
-
 static gboolean
 read_run (const JsonRef *root, Spec *s, GError **error)
 {
@@ -498,8 +489,19 @@ read_scenario_software (const JsonRef *root, Spec *s, GError **error)
 
 /* ---- the whole ---- */
 
-/* An error of spec_check becomes one with a place: that of the key, or of the nearest thing above
- * it that the document has. */
+/* An error at a dotted key (NULL: the root), or at the nearest thing above it that the document
+ * has. */
+static gboolean
+fail_at (JsonDoc *doc, const char *key, JsonError code, const char *message, GError **error)
+{
+  JsonRef at[SCENARIO_KEY_PARTS + 1];
+  g_auto (GStrv) keys = g_strsplit (key != NULL ? key : "", ".", SCENARIO_KEY_PARTS);
+  guint n = scenario_locate (doc, key != NULL ? key : "", at);
+  for (; keys[n] != NULL; n++)
+    at[n + 1] = (JsonRef){doc, NULL, &at[n], keys[n], -1};
+  return json_fail (&at[n], code, error, "%s", message);
+}
+
 static gboolean
 check_spec (JsonDoc *doc, Spec *s, GError **error)
 {
@@ -507,14 +509,25 @@ check_spec (JsonDoc *doc, Spec *s, GError **error)
   const char *key = NULL;
   if (spec_check (s, &key, &why))
     return TRUE;
-  JsonRef at[SCENARIO_KEY_PARTS + 1];
-  g_auto (GStrv) keys = g_strsplit (key != NULL ? key : "", ".", SCENARIO_KEY_PARTS);
-  guint n = scenario_locate (doc, key != NULL ? key : "", at);
-  for (; keys[n] != NULL; n++)
-    at[n + 1] = (JsonRef){doc, NULL, &at[n], keys[n], -1};
   gboolean range = g_error_matches (why, SPEC_ERROR, SPEC_ERROR_RANGE);
-  return json_fail (&at[n], range ? JSON_ERROR_RANGE : JSON_ERROR_INCONSISTENT, error, "%s",
-                    why->message);
+  return fail_at (doc, key, range ? JSON_ERROR_RANGE : JSON_ERROR_INCONSISTENT, why->message,
+                  error);
+}
+
+void
+scenario_blame (JsonDoc *doc, GError **error)
+{
+  const char *key = NULL;
+  if ((*error)->domain == SCHED_ERROR)
+    key = "parallel.schedule";
+  else if (g_error_matches (*error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW))
+    key = "train";
+  else if ((*error)->domain == PROGRAM_ERROR)
+    key = "parallel";
+  if (key == NULL)
+    return;
+  g_autoptr (GError) why = g_steal_pointer (error);
+  fail_at (doc, key, JSON_ERROR_INCONSISTENT, why->message, error);
 }
 
 static gboolean
@@ -538,7 +551,7 @@ read_all (JsonDoc *doc, Spec *s, GError **error)
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
-         read_parallel (&root, s, error) && read_job (&root, error) && read_run (&root, s, error) &&
+         read_parallel (&root, s, error) && read_job_keys (&root, error) && read_run (&root, s, error) &&
          read_published (&root, s, error) && read_devices (&root, s, error) &&
          read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
          check_spec (doc, s, error);

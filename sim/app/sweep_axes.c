@@ -44,8 +44,8 @@ typedef struct {
   char op; /* '*' or '+' */
 } Range;
 
-/* "FROM..TO*FACTOR" or "FROM..TO+STEP": TRUE when text begins like a range, two numbers with ".." between
- * them ("../x.json" does not); *ok is whether it is a whole and sensible one. */
+/* "FROM..TO*FACTOR" or "FROM..TO+STEP": TRUE when text begins like a range, two numbers with ".."
+ * between them ("../x.json" does not); *ok is whether it is a whole and sensible one. */
 static gboolean
 parse_range (const char *text, Range *r, gboolean *ok)
 {

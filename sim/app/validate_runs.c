@@ -23,6 +23,7 @@ typedef struct {
 struct RunRules {
   GArray *fabric, *software, *model, *metric;
   RowSettings *settings;
+  GArray *wide, *kernel, *collective; /* of the tables of kernels and of collectives */
 };
 
 static void
@@ -127,13 +128,16 @@ run_rules_load (GError **error)
     return NULL;
   JsonRef root = json_root (doc);
   g_autoptr (RunRules) r = g_new0 (RunRules, 1);
-  static const char *const keys[] = {"format", "why",    "fabric",   "software",
-                                     "model",  "metric", "settings", NULL};
+  static const char *const keys[] = {"format",   "why",  "fabric", "software",   "model", "metric",
+                                     "settings", "wide", "kernel", "collective", NULL};
   if (!json_check_keys (&root, keys, error) ||
       (r->fabric = read_rules (&root, "fabric", "fabric", error)) == NULL ||
       (r->software = read_rules (&root, "software", "software", error)) == NULL ||
       (r->model = read_rules (&root, "model", "architecture", error)) == NULL ||
       (r->metric = read_rules (&root, "metric", "flops", error)) == NULL ||
+      (r->wide = read_rules (&root, "wide", "device", error)) == NULL ||
+      (r->kernel = read_rules (&root, "kernel", "kernel", error)) == NULL ||
+      (r->collective = read_rules (&root, "collective", "fabric", error)) == NULL ||
       (r->settings = row_settings_read (&root, error)) == NULL)
     return NULL;
   return g_steal_pointer (&r);
@@ -148,8 +152,33 @@ run_rules_free (RunRules *r)
   g_clear_pointer (&r->software, g_array_unref);
   g_clear_pointer (&r->model, g_array_unref);
   g_clear_pointer (&r->metric, g_array_unref);
+  g_clear_pointer (&r->wide, g_array_unref);
+  g_clear_pointer (&r->kernel, g_array_unref);
+  g_clear_pointer (&r->collective, g_array_unref);
   g_clear_pointer (&r->settings, row_settings_free);
   g_free (r);
+}
+
+static gboolean
+matches (GRegex *re, const char *text)
+{
+  return re == NULL || g_regex_match (re, text != NULL ? text : "", 0, NULL);
+}
+
+const char *
+run_rules_find (const RunRules *r, const char *list, const char *gpu, const char *text,
+                const char *other)
+{
+  const GArray *rules = strcmp (list, "wide") == 0     ? r->wide
+                        : strcmp (list, "kernel") == 0 ? r->kernel
+                                                       : r->collective;
+  for (guint i = 0; i < rules->len; i++) {
+    const Rule *rule = &g_array_index (rules, Rule, i);
+    if (matches (rule->gpu, gpu) && matches (rule->interconnect, text) &&
+        matches (rule->model, other))
+      return rule->value;
+  }
+  return NULL;
 }
 
 /* ---- cells ---- */
@@ -183,12 +212,6 @@ integer (const RunContext *c, guint row, const char *col, gint64 *out)
     return FALSE;
   *out = (gint64)v;
   return TRUE;
-}
-
-static gboolean
-matches (GRegex *re, const char *text)
-{
-  return re == NULL || g_regex_match (re, text, 0, NULL);
 }
 
 static const Rule *
