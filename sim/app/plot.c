@@ -63,6 +63,12 @@ static const Column cost_columns[] = {
     {"days_hi", CELL_POSITIVE},   {"undisturbed_days", CELL_AMOUNT_OR_NONE},
     {"usd", CELL_AMOUNT_OR_NONE}, {NULL, CELL_TEXT}};
 
+static const Column loss_columns[] = {{"series", CELL_TEXT},
+                                      {"kind", CELL_TEXT},
+                                      {"compute_flops", CELL_POSITIVE},
+                                      {"loss", CELL_POSITIVE},
+                                      {NULL, CELL_TEXT}};
+
 /* max_rows, max_groups: what still makes a picture. group: index of the column that has a line or a
  * colour for each of its texts, -1: none. */
 static const struct {
@@ -72,9 +78,9 @@ static const struct {
 } kinds[] = {{scaling_columns, 100000, 32, 0},  {step_columns, 200, 0, -1},
              {memory_columns, 2048, 0, -1},     {validate_columns, 200000, 64, 1},
              {checkpoint_columns, 10000, 8, 0}, {goodput_columns, 2000, 40, 0},
-             {cost_columns, 2000, 8, 0}};
-const char *const plot_kinds[] = {"scaling",    "step",    "memory", "validate",
-                                  "checkpoint", "goodput", "cost",   NULL};
+             {cost_columns, 2000, 8, 0},        {loss_columns, 20000, 32, 0}};
+const char *const plot_kinds[] = {"scaling", "step", "memory", "validate", "checkpoint",
+                                  "goodput", "cost", "loss",   NULL};
 
 static int
 find_kind (const char *kind, GError **error)
