@@ -1,11 +1,10 @@
 /* cal_attention: fused attention through cuDNN's graphs: forward and backward without a mask by the
- * library's own attention operation, and the causal forward as the graph of matrix products, mask and
- * softmax that its fused engine takes.
- * usage: cal_attention [--minutes M] [--gpu I]
+ * library's own attention operation, and the causal forward as the graph of matrix products, mask
+ * and softmax that its fused engine takes. usage: cal_attention [--minutes M] [--gpu I]
  *
  * A graph that no engine of the installed version takes is counted as left out; PyTorch's kernels,
- * causal backward among them, are timed by cal_attention.py. The unmasked forward is checked against
- * a plain kernel on a small shape. */
+ * causal backward among them, are timed by cal_attention.py. The unmasked forward is checked
+ * against a plain kernel on a small shape. */
 #include "cal_common.cuh"
 
 #include <cmath>
@@ -24,7 +23,9 @@ struct Graph {
   cudnnBackendDescriptor_t plan = nullptr;
   void *workspace = nullptr;
 
-  explicit Graph (cudnnHandle_t h) : handle (h) {}
+  explicit Graph (cudnnHandle_t h) : handle (h)
+  {
+  }
 
   ~Graph ()
   {
@@ -296,8 +297,8 @@ causal_forward (Graph &g, const Shape &s, Buffers &m)
                            kt = g.tensor (kt_dim, kt_stride, half_type, m.k),
                            v = g.packed (b, h, n, d, half_type, m.v),
                            o = g.packed (b, h, n, d, half_type, m.o);
-  cudnnBackendDescriptor_t s0 = score (), s1 = score (), s2 = score (), s3 = score (),
-                           e = score (), top = row (), sum = row ();
+  cudnnBackendDescriptor_t s0 = score (), s1 = score (), s2 = score (), s3 = score (), e = score (),
+                           top = row (), sum = row ();
   cudnnBackendDescriptor_t p = g.packed (b, h, n, n, half_type, nullptr),
                            ri = g.packed (b, h, n, n, CUDNN_DATA_INT32, nullptr),
                            ci = g.packed (b, h, n, n, CUDNN_DATA_INT32, nullptr),

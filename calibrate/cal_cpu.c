@@ -5,7 +5,8 @@
  * Every point: a warm-up, repeats until they lasted 60 ms (5 at least), the median; buffers are
  * rotated through more memory than the last-level cache share of a step, as a step would find them;
  * operands are random; the first GEMM of each layout is checked against a plain triple loop. The
- * most informative points come first; what the budget does not reach is counted in a left_out line. */
+ * most informative points come first; what the budget does not reach is counted in a left_out line.
+ */
 #include "cal_priority.h"
 #include "cpu_ops.h"
 
@@ -162,9 +163,10 @@ sample_gemm (Cal *c, const Gemm *g)
   }
   Timing t = measure (c, run_gemm, g);
   print_head (c, "gemm");
-  printf (", \"dtype\": \"fp32\", \"role\": \"%s\", \"m\": %d, \"n\": %d, \"k\": %d, \"batch\": %d, "
-          "\"accumulate\": %s, \"mode\": \"sustained\", \"library\": \"OpenBLAS\"",
-          roles[g->role], g->m, g->n, g->k, g->batch, g->role == 2 ? "true" : "false");
+  printf (
+      ", \"dtype\": \"fp32\", \"role\": \"%s\", \"m\": %d, \"n\": %d, \"k\": %d, \"batch\": %d, "
+      "\"accumulate\": %s, \"mode\": \"sustained\", \"library\": \"OpenBLAS\"",
+      roles[g->role], g->m, g->n, g->k, g->batch, g->role == 2 ? "true" : "false");
   print_timing (c, &t);
 }
 
@@ -356,22 +358,19 @@ memory_kernels (Cal *c)
       int r = rows[i], w = widths[j];
       double n = (double)r * w;
       /* vectors of the optimizer are those of a layer's weights: 12 w^2 */
-      const Mem all[] = {{"elementwise", r, w, 12 * n, run_add},
-                         {"elementwise", r, 4 * w, 32 * n, run_relu},
-                         {"norm_fwd", r, w, 8 * n, run_norm},
-                         {"norm_bwd", r, w, 12 * n, run_norm_back},
-                         {"stream", r, 4 * w, 48 * n, run_triad},
-                         {"xent", r, 2 * w, 40 * n, run_loss},
-                         {"embedding", r, w, 8 * n, run_embed}};
+      const Mem all[] = {
+          {"elementwise", r, w, 12 * n, run_add},  {"elementwise", r, 4 * w, 32 * n, run_relu},
+          {"norm_fwd", r, w, 8 * n, run_norm},     {"norm_bwd", r, w, 12 * n, run_norm_back},
+          {"stream", r, 4 * w, 48 * n, run_triad}, {"xent", r, 2 * w, 40 * n, run_loss},
+          {"embedding", r, w, 8 * n, run_embed}};
       for (unsigned k = 0; k < sizeof all / sizeof *all; k++)
         sample_memory (c, &all[k]);
       if (j == i) {
-        const Mem square[] = {
-            {"optimizer", w, 4 * w, 32.0 * 4 * w * w, run_adam},
-            {"softmax_fwd", 4, r / 2, 8.0 * r * r, run_softmax},
-            {"softmax_bwd", 4, r / 2, 12.0 * r * r, run_softmax_back},
-            {"softmax_fwd", 4, r / 4, 2.0 * r * r, run_softmax},
-            {"softmax_bwd", 4, r / 4, 3.0 * r * r, run_softmax_back}};
+        const Mem square[] = {{"optimizer", w, 4 * w, 32.0 * 4 * w * w, run_adam},
+                              {"softmax_fwd", 4, r / 2, 8.0 * r * r, run_softmax},
+                              {"softmax_bwd", 4, r / 2, 12.0 * r * r, run_softmax_back},
+                              {"softmax_fwd", 4, r / 4, 2.0 * r * r, run_softmax},
+                              {"softmax_bwd", 4, r / 4, 3.0 * r * r, run_softmax_back}};
         for (unsigned k = 0; k < sizeof square / sizeof *square; k++)
           sample_memory (c, &square[k]);
         refill (c);
@@ -409,10 +408,11 @@ print_device (Cal *c)
   double peak = op_peak_flops (0.5);
   Timing t = measure (c, run_triad, &triad);
   print_head (c, "device");
-  printf (", \"sm_count\": 1, \"memory_GiB\": %.2f, \"hbm_GBps\": %.2f, \"peak_TFLOPs\": {\"fp32\": "
-          "%.5f}}\n",
-          (double)sysconf (_SC_PHYS_PAGES) * (double)sysconf (_SC_PAGESIZE) / 1073741824.0,
-          triad.bytes / t.median * 1e-9, peak * 1e-12);
+  printf (
+      ", \"sm_count\": 1, \"memory_GiB\": %.2f, \"hbm_GBps\": %.2f, \"peak_TFLOPs\": {\"fp32\": "
+      "%.5f}}\n",
+      (double)sysconf (_SC_PHYS_PAGES) * (double)sysconf (_SC_PAGESIZE) / 1073741824.0,
+      triad.bytes / t.median * 1e-9, peak * 1e-12);
 }
 
 int

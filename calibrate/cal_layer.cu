@@ -1,8 +1,9 @@
-/* cal_layer: a real training step on one GPU, to be predicted: the transformer that the simulator counts
- * (RMS norm, causal attention made of batched GEMMs and a softmax kernel, ReLU MLP, untied head, Adam)
- * in bf16 with fp32 gradients and master weights, on cuBLASLt and the kernels of cal_kernels.cuh.
- * usage: cal_layer [--layers L] [--hidden H] [--heads A] [--seq S] [--mbs B] [--vocab V] [--steps N]
- * Prints one JSON line with the median step. The loss must fall, else the program fails. */
+/* cal_layer: a real training step on one GPU, to be predicted: the transformer that the simulator
+ * counts (RMS norm, causal attention made of batched GEMMs and a softmax kernel, ReLU MLP, untied
+ * head, Adam) in bf16 with fp32 gradients and master weights, on cuBLASLt and the kernels of
+ * cal_kernels.cuh. usage: cal_layer [--layers L] [--hidden H] [--heads A] [--seq S] [--mbs B]
+ * [--vocab V] [--steps N] Prints one JSON line with the median step. The loss must fall, else the
+ * program fails. */
 #include "cal_kernels.cuh"
 
 #include <cmath>
@@ -91,9 +92,8 @@ gemm (Blas &bl, int64_t m, int64_t n, int64_t k, int64_t batch, Mat a, Mat b, Ma
       bool accumulate = false)
 {
   const float one = 1, beta = accumulate ? 1 : 0;
-  const int64_t key[16] = {m,      n,      k,      batch,  a.ld,         a.step,
-                           b.ld,   b.step, c.ld,   c.step, a.transposed, b.transposed,
-                           accumulate};
+  const int64_t key[16] = {m,      n,    k,      batch,        a.ld,         a.step,    b.ld,
+                           b.step, c.ld, c.step, a.transposed, b.transposed, accumulate};
   Plan &p = plan_for (bl, key, m, n, k, batch, a, b, c, accumulate);
   LT (cublasLtMatmul (bl.lt, p.op, &one, b.p, p.b, a.p, p.a, &beta, c.p, p.c, c.p, p.c, &p.algo,
                       bl.workspace, bl.bytes, bl.stream));
@@ -161,7 +161,8 @@ struct Saved {
 };
 
 struct Net {
-  int layers = 4, hidden = 4096, heads = 32, ffn = 0, seq = 2048, mbs = 2, vocab = 32000, steps = 10;
+  int layers = 4, hidden = 4096, heads = 32, ffn = 0, seq = 2048, mbs = 2, vocab = 32000,
+      steps = 10;
   int tokens = 0, sms = 0;
   size_t n_params = 0, table = 0, gf = 0, head = 0;
   std::vector<Layer> layer;
@@ -235,7 +236,8 @@ init (Net &t)
     for (size_t at : {l.g1, l.g2})
       k_init<<<16, 256>>> (t.w + at, t.half + at, h, 0, 1, 0);
   k_init<<<16, 256>>> (t.w + t.gf, t.half + t.gf, h, 0, 1, 0);
-  for (bf16 **p : {&t.out, &t.norm, &t.t1, &t.t2, &t.t3, &t.t4, &t.hctx, &t.hd[0], &t.hd[1], &t.hd[2]})
+  for (bf16 **p :
+       {&t.out, &t.norm, &t.t1, &t.t2, &t.t3, &t.t4, &t.hctx, &t.hd[0], &t.hd[1], &t.hd[2]})
     *p = room<bf16> (n);
   t.tqkv = room<bf16> (3 * n);
   t.tact = room<bf16> ((size_t)t.tokens * f);
@@ -408,7 +410,8 @@ step (Net &t, int number)
   k_accumulate<<<t.sms * 8, 256, 0, t.s>>> (t.dtable, t.g + t.table, table);
   CHECK (cudaMemsetAsync (t.norm_sum, 0, sizeof (float), t.s));
   k_square_sum<<<t.sms * 4, 256, 0, t.s>>> (t.g, t.norm_sum, t.n_params);
-  float c1 = 1 / (1 - std::pow (0.9f, (float)number)), c2 = 1 / (1 - std::pow (0.95f, (float)number));
+  float c1 = 1 / (1 - std::pow (0.9f, (float)number)),
+        c2 = 1 / (1 - std::pow (0.95f, (float)number));
   k_adam<<<t.sms * 8, 256, 0, t.s>>> (t.w, t.g, t.m, t.v, t.half, t.n_params, 1e-4f, c1, c2);
   CHECK (cudaGetLastError ());
 }
@@ -465,11 +468,12 @@ main (int argc, char **argv)
       v.push_back (1e3 * ms);
   }
   Timing r = summary (v);
-  printf ("{\"layers\": %d, \"hidden\": %d, \"heads\": %d, \"seq\": %d, \"mbs\": %d, \"vocab\": %d, "
-          "\"params\": %zu, \"median_s\": %.6f, \"p10_s\": %.6f, \"p90_s\": %.6f, \"loss_first\": "
-          "%.3f, \"loss_last\": %.3f}\n",
-          t.layers, t.hidden, t.heads, t.seq, t.mbs, t.vocab, t.n_params, r.median_us * 1e-6,
-          r.p10_us * 1e-6, r.p90_us * 1e-6, first, last);
+  printf (
+      "{\"layers\": %d, \"hidden\": %d, \"heads\": %d, \"seq\": %d, \"mbs\": %d, \"vocab\": %d, "
+      "\"params\": %zu, \"median_s\": %.6f, \"p10_s\": %.6f, \"p90_s\": %.6f, \"loss_first\": "
+      "%.3f, \"loss_last\": %.3f}\n",
+      t.layers, t.hidden, t.heads, t.seq, t.mbs, t.vocab, t.n_params, r.median_us * 1e-6,
+      r.p10_us * 1e-6, r.p90_us * 1e-6, first, last);
   if (!(last < first)) {
     fprintf (stderr, "cal_layer: the loss does not fall\n");
     return 1;

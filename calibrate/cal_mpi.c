@@ -1,5 +1,6 @@
-/* cal_mpi: timings of collectives over MPI, as JSON lines. Run by mpirun, one rank a node or several.
- * usage: cal_mpi [--op all_reduce|sendrecv] [--algo ring|doubling|mpi] [--nodes N] [--sizes 1,4,16]
+/* cal_mpi: timings of collectives over MPI, as JSON lines. Run by mpirun, one rank a node or
+ * several. usage: cal_mpi [--op all_reduce|sendrecv] [--algo ring|doubling|mpi] [--nodes N]
+ * [--sizes 1,4,16]
  *                [--reps R] [--name DEVICE]
  *
  * ring, doubling: all-reduces written out with point-to-point messages (reduce-scatter and gather
@@ -144,7 +145,8 @@ measure (Cal *c, double mib, const char *date)
   }
   qsort (t, (size_t)reps, sizeof *t, compare);
   if (c->rank == 0) {
-    /* the exchange of everything is made of messages: it is no algorithm of the fabric's formulas */
+    /* the exchange of everything is made of messages: it is no algorithm of the fabric's formulas
+     */
     int messages = strcmp (c->op, "sendrecv") == 0;
     printf ("{\"kind\": \"coll\", \"device\": \"%s\", \"date\": \"%s\", \"op\": \"%s\", %s"
             "\"ranks\": %d, \"nodes\": %d, \"bytes\": %.0f, \"library\": \"Open MPI, %s\", "

@@ -1,11 +1,11 @@
-/* cal_nccl: every collective of NCCL, every algorithm and protocol, 8 B to 8 GiB: the samples of a fabric.
- * usage: cal_nccl [--minutes M] [--only-auto 1]            one process, all GPUs of this node
- *        mpirun … cal_nccl …                                one process a GPU (built with MPI)
+/* cal_nccl: every collective of NCCL, every algorithm and protocol, 8 B to 8 GiB: the samples of a
+ * fabric. usage: cal_nccl [--minutes M] [--only-auto 1]            one process, all GPUs of this
+ * node mpirun … cal_nccl …                                one process a GPU (built with MPI)
  *
- * First what NCCL chooses by itself, then each algorithm and protocol that it can be made to use; of
- * each operation the large and the small end come first. A time is that of the slowest rank. Sums are
- * checked. NCCL reads NCCL_ALGO and NCCL_PROTO when a communicator is made, so each combination has
- * its own. */
+ * First what NCCL chooses by itself, then each algorithm and protocol that it can be made to use;
+ * of each operation the large and the small end come first. A time is that of the slowest rank.
+ * Sums are checked. NCCL reads NCCL_ALGO and NCCL_PROTO when a communicator is made, so each
+ * combination has its own. */
 #include "cal_common.cuh"
 
 #include <nccl.h>
@@ -85,8 +85,7 @@ issue (const World &w, const Local &l, int op, size_t count)
     }
     return ncclSuccess;
   default: { /* to the next, from the one before */
-    ncclResult_t r =
-        ncclSend (l.in, count, ncclFloat, (l.rank + 1) % w.ranks, l.comm, l.stream);
+    ncclResult_t r = ncclSend (l.in, count, ncclFloat, (l.rank + 1) % w.ranks, l.comm, l.stream);
     return r != ncclSuccess ? r
                             : ncclRecv (l.out, count, ncclFloat, (l.rank + w.ranks - 1) % w.ranks,
                                         l.comm, l.stream);

@@ -1,8 +1,7 @@
-/* cal_overlap: what a GEMM costs beside a copy, and the reverse: the slow-down factors of a software
- * profile. usage: cal_overlap [--minutes M] [--gpu I]
- * Two streams; the GEMMs run for as long as the copy is in flight and the other way round. The copy is
- * device to device by a kernel on a part of the multiprocessors, as a collective's is, and by the copy
- * engine from the host. */
+/* cal_overlap: what a GEMM costs beside a copy, and the reverse: the slow-down factors of a
+ * software profile. usage: cal_overlap [--minutes M] [--gpu I] Two streams; the GEMMs run for as
+ * long as the copy is in flight and the other way round. The copy is device to device by a kernel
+ * on a part of the multiprocessors, as a collective's is, and by the copy engine from the host. */
 #include "cal_common.cuh"
 
 #include <cublasLt.h>

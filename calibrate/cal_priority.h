@@ -1,6 +1,6 @@
-/* cal_priority: measuring on a machine that others use too. With CAL_PRIORITY set in the environment
- * a program asks for the highest share that the scheduler gives (nice -20, and the same for its
- * group of processes); where that is refused it goes on as it is. */
+/* cal_priority: measuring on a machine that others use too. With CAL_PRIORITY set in the
+ * environment a program asks for the highest share that the scheduler gives (nice -20, and the same
+ * for its group of processes); where that is refused it goes on as it is. */
 #ifndef CLUSTERSIM_CAL_PRIORITY_H
 #define CLUSTERSIM_CAL_PRIORITY_H
 

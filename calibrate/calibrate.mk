@@ -11,7 +11,8 @@ NVFLAGS  := -std=c++17 -O2 $(CUDA_ARCH) --compiler-options -Wall,-Wextra
 OPENBLAS := $(shell pkg-config --libs openblas 2>/dev/null)
 MPICF    := $(shell pkg-config --cflags ompi-c 2>/dev/null)
 MPILIBS  := $(shell pkg-config --libs ompi-c 2>/dev/null)
-CUDA_BIN := $(patsubst calibrate/%.cu,$(CAL)/%,$(sort $(wildcard calibrate/cal_*.cu)))
+CUDA_BIN := $(patsubst calibrate/%.cu,$(CAL)/%,$(sort $(wildcard calibrate/cal_*.cu))) \
+            $(if $(MPILIBS),$(CAL)/cal_nccl_mpi)
 CPU_BIN  := $(if $(OPENBLAS),$(CAL)/cal_cpu) $(if $(MPILIBS),$(CAL)/cal_mpi) \
             $(if $(MPILIBS),$(if $(OPENBLAS),$(CAL)/trainer))
 
@@ -42,16 +43,21 @@ $(CAL)/loop_predict: calibrate/loop_predict.c $(APP_LIB) $(MODEL_LIB) $(ENGINE_L
 	@echo "CC $<"
 	$(Q)$(CC) $(ALLCF) -o $@ $< $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB) $(LIBS)
 
-# One program a file; cuBLASLt, cuDNN and NCCL where a file needs them, MPI with NCCL where it is.
+# One program a file, with the libraries that it names; NCCL once for one process and once for MPI.
 CUDA_LIBS_cal_gemm      := -lcublasLt
 CUDA_LIBS_cal_attention := -lcudnn
 CUDA_LIBS_cal_overlap   := -lcublasLt
-CUDA_LIBS_cal_layer     := -lcublasLt -lcudnn
-CUDA_LIBS_cal_nccl      := -lnccl $(if $(MPILIBS),-DCAL_MPI $(MPICF) $(patsubst -Wl%,,$(patsubst -pthread,,$(MPILIBS))))
+CUDA_LIBS_cal_layer     := -lcublasLt
+CUDA_LIBS_cal_nccl      := -lnccl
 $(CAL)/%: calibrate/%.cu $(wildcard calibrate/*.cuh)
 	@mkdir -p $(CAL)
 	@echo "NVCC $<"
 	$(Q)$(NVCC) $(NVFLAGS) -o $@ $< $(CUDA_LIBS_$*)
+$(CAL)/cal_nccl_mpi: calibrate/cal_nccl.cu $(wildcard calibrate/*.cuh)
+	@mkdir -p $(CAL)
+	@echo "NVCC $< (MPI)"
+	$(Q)$(NVCC) $(NVFLAGS) -DCAL_MPI -DOMPI_SKIP_MPICXX $(filter -I%,$(MPICF)) -o $@ $< -lnccl \
+	  $(filter -L% -l%,$(MPILIBS))
 
 closed-loop: $(PROGRAM) cpu-backend
 	@BIN=$(CAL) CLUSTERSIM=$(abspath $(PROGRAM)) calibrate/closed-loop.sh

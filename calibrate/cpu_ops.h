@@ -1,4 +1,5 @@
-/* cpu_ops: the kernels of a transformer layer on one core, in fp32, for the collector and the trainer.
+/* cpu_ops: the kernels of a transformer layer on one core, in fp32, for the collector and the
+ * trainer.
  *
  * GEMMs are OpenBLAS's; the rest are loops that the compiler vectorises, each one pass or two over
  * its operands as the simulator counts them (models/layer_emit.c); the bytes are said at each.
@@ -27,13 +28,13 @@ void op_softmax (int n, float scale, float *p);
 /* dp becomes the gradient of the scores: reads p, dp, writes: 12 bytes an element. */
 void op_softmax_back (int n, float scale, const float *p, float *dp);
 
-void op_relu (long n, float *x);                       /* 8 bytes an element */
-void op_relu_back (long n, const float *y, float *dy); /* 12 */
+void op_relu (long n, float *x);                                /* 8 bytes an element */
+void op_relu_back (long n, const float *y, float *dy);          /* 12 */
 void op_add (long n, const float *a, const float *b, float *y); /* 12 */
 void op_copy (int rows, int width, const float *from, int from_stride, float *to, int to_stride);
 
-/* Cross entropy over rows of vocab logits, which become exp (logit - maximum): 12 bytes a logit; inv
- * holds the rows' factors. Returns the sum of the losses. */
+/* Cross entropy over rows of vocab logits, which become exp (logit - maximum): 12 bytes a logit;
+ * inv holds the rows' factors. Returns the sum of the losses. */
 double op_loss (int rows, int vocab, float *logits, const int *target, float *inv);
 void op_loss_back (int rows, int vocab, float *logits, const int *target, const float *inv,
                    float scale); /* logits become their gradient: 8 bytes a logit */

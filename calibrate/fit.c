@@ -222,7 +222,8 @@ fit_bootstrap (const FitProblem *f, const guint *index, guint n, const double *b
 {
   guint m = MIN (n, max_m), k = f->n_params;
   g_autofree guint *pick = g_new (guint, MAX (m, 1));
-  g_autofree double *found = g_new (double, MAX (k * resamples, 1)), *p = g_new (double, MAX (k, 1));
+  g_autofree double *found = g_new (double, MAX (k * resamples, 1)),
+                    *p = g_new (double, MAX (k, 1));
   guint64 state = seed;
   memcpy (lo, best, k * sizeof *lo);
   memcpy (hi, best, k * sizeof *hi);

@@ -1,9 +1,10 @@
 /* fit: parameters from measurements, robustly. Knows no device, no file format, no JSON.
  *
- * A fit minimises the weighted mean of Huber's loss of r = ln (predicted / measured): times span six
- * orders of magnitude and are wrong by factors, not by seconds, and a collector's outlier must not
- * pull the curve. Search: Hooke and Jeeves' pattern search (1961), which needs no derivatives and
- * takes the kinks of a tile model. All of it is deterministic; the bootstrap draws from its seed.
+ * A fit minimises the weighted mean of Huber's loss of r = ln (predicted / measured): times span
+ * six orders of magnitude and are wrong by factors, not by seconds, and a collector's outlier must
+ * not pull the curve. Search: Hooke and Jeeves' pattern search (1961), which needs no derivatives
+ * and takes the kinks of a tile model. All of it is deterministic; the bootstrap draws from its
+ * seed.
  *
  * Units: none in here, except that measured and predicted have the same one. Ownership: everything
  * is the caller's. */

@@ -1,11 +1,12 @@
 /* loop_predict: what clustersim says of collectives on the closed loop's network, by the functions
  * that predict uses (models/coll.h).
- * usage: loop_predict FABRIC.json < lines of "ALGO RANKS LINK_MBIT UPLINK_MBIT MIB"; one time a line
+ * usage: loop_predict FABRIC.json < lines of "ALGO RANKS LINK_MBIT UPLINK_MBIT MIB"; one time a
+ * line
  *
- * The fabric is the fitted one; its NIC gets the line's rate. An uplink (0: none) makes two nodes of
- * the ranks: a node is a side of the uplink, its ranks reach each other over their own links, and
- * the uplink is its NIC. ring is an all-reduce by that algorithm. doubling is log2 (ranks) exchanges
- * of the whole message between pairs; those of a side share the uplink in the last. */
+ * The fabric is the fitted one; its NIC gets the line's rate. An uplink (0: none) makes two nodes
+ * of the ranks: a node is a side of the uplink, its ranks reach each other over their own links,
+ * and the uplink is its NIC. ring is an all-reduce by that algorithm. doubling is log2 (ranks)
+ * exchanges of the whole message between pairs; those of a side share the uplink in the last. */
 #include "fabric.h"
 #include "read_fabric.h"
 

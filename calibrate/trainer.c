@@ -1,7 +1,7 @@
 /* trainer: a small transformer, really trained, on MPI ranks of one core each: data parallel, or a
  * pipeline of two stages. It exists to be predicted: its layer is the one that the simulator counts
- * (models/layer_emit.c: RMS norm, unfused causal attention, ReLU MLP, untied head, Adam in fp32), and
- * its communication is what the schedule says and no more.
+ * (models/layer_emit.c: RMS norm, unfused causal attention, ReLU MLP, untied head, Adam in fp32),
+ * and its communication is what the schedule says and no more.
  *
  * usage: trainer [--layers L] [--hidden H] [--heads A] [--ffn F] [--vocab V] [--seq S] [--mbs B]
  *                [--micro M] [--pp 1|2] [--schedule gpipe|1f1b] [--steps N] [--check 1]
@@ -38,8 +38,8 @@ typedef struct {
   int rank, ranks, stage, stages, n_layers, tokens;
   long n_params, table, gf, head;
   Layer *layer;
-  float *w, *g, *m, *v; /* flat */
-  Saved *saved;         /* [micro][layer] */
+  float *w, *g, *m, *v;                 /* flat */
+  Saved *saved;                         /* [micro][layer] */
   float **out, **norm, **inv, **logits; /* [micro]: last hidden state, final norm, loss */
   float **loss_inv;
   int **token, **target;
@@ -139,8 +139,10 @@ init_buffers (Trainer *t)
   t->token = calloc ((size_t)micro * 2, sizeof *t->token);
   t->target = t->token + micro;
   for (long i = 0; i < micro * t->n_layers; i++)
-    t->saved[i] = (Saved){floats (n),      floats (n), floats (t->tokens), floats (3 * n),
-                          floats (scores), floats (n), floats (n),         floats (n),
+    t->saved[i] = (Saved){floats (n),         floats (n),
+                          floats (t->tokens), floats (3 * n),
+                          floats (scores),    floats (n),
+                          floats (n),         floats (n),
                           floats (t->tokens), floats ((long)t->tokens * c->ffn)};
   for (long i = 0; i < micro; i++) {
     t->out[i] = floats (n);
@@ -172,7 +174,8 @@ draw_tokens (Trainer *t, int micro)
   int at = (int)(uniform (t) * t->c.vocab) % t->c.vocab;
   for (int i = 0; i < t->tokens; i++) {
     t->token[micro][i] = at;
-    at = uniform (t) < 0.9 ? (at * 7 + 3) % t->c.vocab : (int)(uniform (t) * t->c.vocab) % t->c.vocab;
+    at = uniform (t) < 0.9 ? (at * 7 + 3) % t->c.vocab
+                           : (int)(uniform (t) * t->c.vocab) % t->c.vocab;
     t->target[micro][i] = at;
   }
 }
@@ -189,8 +192,8 @@ attention_forward (Trainer *t, const float *qkv, float *p, float *ctx)
   for (int b = 0; b < c->mbs; b++)
     for (int a = 0; a < c->heads; a++, p += (long)s * s) {
       const float *q = qkv + (long)b * s * 3 * h + a * d;
-      cblas_sgemm (CblasRowMajor, CblasNoTrans, CblasTrans, s, s, d, 1, q, 3 * h, q + h, 3 * h, 0, p,
-                   s);
+      cblas_sgemm (CblasRowMajor, CblasNoTrans, CblasTrans, s, s, d, 1, q, 3 * h, q + h, 3 * h, 0,
+                   p, s);
       op_softmax (s, scale, p);
       cblas_sgemm (CblasRowMajor, CblasNoTrans, CblasNoTrans, s, d, s, 1, p, s, q + 2 * h, 3 * h, 0,
                    t->thead[0], d);

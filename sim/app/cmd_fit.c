@@ -161,8 +161,7 @@ run_fabric (Run *r, GError **error)
     return FALSE;
   JsonRef root = json_root (r->doc);
   g_autoptr (Fabric) f = read_fabric (&root, "base", NULL, error);
-  if (f == NULL ||
-      !fit_fabric (f, r->set, r->f->one_protocol, &r->options, r->report, error))
+  if (f == NULL || !fit_fabric (f, r->set, r->f->one_protocol, &r->options, r->report, error))
     return FALSE;
   g_autofree char *base = g_strdup (f->name);
   g_autofree char *source = fit_profile_source (r->files, r->f->source, r->set);
@@ -205,8 +204,8 @@ draw (const Run *r, GError **error)
     return wrong (error, "--plot: a name without quotes is needed", r->f->plot);
   if (!output_write (data, csv->str, (gssize)csv->len, error))
     return FALSE;
-  char *argv[] = {(char[]){"gnuplot"}, (char[]){"-e"}, set_data, (char[]){"-e"}, set_out, script,
-                  NULL};
+  char *argv[] = {
+      (char[]){"gnuplot"}, (char[]){"-e"}, set_data, (char[]){"-e"}, set_out, script, NULL};
   int status = 0;
   g_autofree char *said = NULL;
   g_autoptr (GError) local = NULL;
@@ -313,25 +312,32 @@ cmd_fit_run (int argc, char **argv)
   GError *error = NULL;
   const GOptionEntry entries[] = {
       {"as", 0, 0, G_OPTION_ARG_STRING, &f.as, "device or fabric (else by the samples)", "KIND"},
-      {"base", 0, 0, G_OPTION_ARG_STRING, &f.base, "Profile that holds what samples do not", "NAME"},
+      {"base", 0, 0, G_OPTION_ARG_STRING, &f.base, "Profile that holds what samples do not",
+       "NAME"},
       {"name", 0, 0, G_OPTION_ARG_STRING, &f.name, "Name of the new profile", "NAME"},
-      {"gpu", 0, 0, G_OPTION_ARG_STRING_ARRAY, &f.gpus, "Device or column to take (repeat)", "NAME"},
+      {"gpu", 0, 0, G_OPTION_ARG_STRING_ARRAY, &f.gpus, "Device or column to take (repeat)",
+       "NAME"},
       {"where", 0, 0, G_OPTION_ARG_STRING_ARRAY, &f.where, "Rows of tables to take", "COLUMN~TEXT"},
-      {"attention-kernel", 0, 0, G_OPTION_ARG_STRING, &f.attention, "Of tables without one", "NAME"},
-      {"one-protocol", 0, 0, G_OPTION_ARG_NONE, &f.one_protocol, "Fabric of MPI, not of NCCL", NULL},
+      {"attention-kernel", 0, 0, G_OPTION_ARG_STRING, &f.attention, "Of tables without one",
+       "NAME"},
+      {"one-protocol", 0, 0, G_OPTION_ARG_NONE, &f.one_protocol, "Fabric of MPI, not of NCCL",
+       NULL},
       {"source", 0, 0, G_OPTION_ARG_STRING, &f.source, "Where the samples are from", "TEXT"},
       {"nics", 0, 0, G_OPTION_ARG_DOUBLE, &f.nics, "NICs of a node", "N"},
       {"nic-GBps", 0, 0, G_OPTION_ARG_DOUBLE, &f.nic_GBps, "Line rate of a NIC", "RATE"},
       {"ranks-per-node", 0, 0, G_OPTION_ARG_INT, &f.ranks_per_node, "Of logs without hosts", "N"},
       {"hold-out", 0, 0, G_OPTION_ARG_DOUBLE, &f.hold_out, "Share not fitted to (0.25)", "SHARE"},
       {"resamples", 0, 0, G_OPTION_ARG_INT, &f.resamples, "For the intervals (40)", "N"},
-      {"residuals", 0, 0, G_OPTION_ARG_FILENAME, &f.residuals, "Measured against model", "FILE.csv"},
+      {"residuals", 0, 0, G_OPTION_ARG_FILENAME, &f.residuals, "Measured against model",
+       "FILE.csv"},
       {"plot", 0, 0, G_OPTION_ARG_FILENAME, &f.plot, "The same as a picture", "FILE.svg"},
       G_OPTION_ENTRY_NULL};
   const CliHelp help = {"SAMPLES…",
                         "Measurements into a device or fabric profile, with the residuals of the "
                         "fit.\n-o FILE is the profile; the report goes to standard output.",
-                        "clustersim fit calibrate/samples/epyc-core/core.jsonl --base calibrate/base/cpu.json -o core.json", 1, -1};
+                        "clustersim fit calibrate/samples/epyc-core/core.jsonl --base "
+                        "calibrate/base/cpu.json -o core.json",
+                        1, -1};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv + 1, &c, &f, &error) ? CLI_DONE : finish (error);

@@ -135,7 +135,8 @@ gemm_params (const Work *w, FitParam *q)
 {
   const GpuProfile *g = &w->g;
   const GemmParams *p = &g->gemm_used[w->dtype];
-  double cast = g->cast_fp8_fraction > 0 ? g->cast_fp8_fraction : g->memk_fraction[MEMK_ELEMENTWISE];
+  double cast =
+      g->cast_fp8_fraction > 0 ? g->cast_fp8_fraction : g->memk_fraction[MEMK_ELEMENTWISE];
   double largest = 0;
   static const char *const align[] = {"align_factor.2",  "align_factor.4",  "align_factor.8",
                                       "align_factor.16", "align_factor.32", "align_factor.64"};
@@ -214,9 +215,10 @@ fit_gemm (GpuProfile *g, DType dtype, const SampleSet *set, const FitOptions *o,
     return FALSE;
   g_autofree char *name = g_strdup_printf ("gemm %s", dtype_names[dtype]);
   if (w.n < FEWEST_GEMM || g->peak_flops[dtype] <= 0 || !g->gemm_used[dtype].present) {
-    fit_report_warn (r, w.n < FEWEST_GEMM ? "%s: %u samples are too few for a fit (at least %d)"
-                                          : "%s: the profile has no peak for this type: its %u "
-                                            "samples are passed over",
+    fit_report_warn (r,
+                     w.n < FEWEST_GEMM ? "%s: %u samples are too few for a fit (at least %d)"
+                                       : "%s: the profile has no peak for this type: its %u "
+                                         "samples are passed over",
                      name, w.n, (int)FEWEST_GEMM);
     return FALSE;
   }
@@ -276,13 +278,12 @@ attention_params (const AttnParams *p, FitParam *q)
   for (int pass = 0; pass < 2; pass++, q += A_PASS) {
     q[A_FLOOR] = (FitParam){"floor_us", p->floor_s[pass], 1e-8, 1e-3, FIT_LOG, FALSE};
     q[A_KV0] = (FitParam){"kv0", p->kv0[pass], 0, 2000, FIT_LINEAR, FALSE};
-    q[A_CAUSAL] =
-        (FitParam){"causal_factor", p->causal_factor[pass], 0.3, 1.3, FIT_LOG, FALSE};
+    q[A_CAUSAL] = (FitParam){"causal_factor", p->causal_factor[pass], 0.3, 1.3, FIT_LOG, FALSE};
     for (int d = 0; d < ATTN_N_DIMS; d++)
       q[A_EFF + d] = (FitParam){dims[d], p->efficiency[pass][d], 0.01, 1, FIT_LOG, FALSE};
     /* 0 says that there is no 8-bit form: nothing to fit */
-    q[A_FP8] = (FitParam){"fp8_factor", p->fp8_factor[pass], 0, 2, FIT_LINEAR,
-                          !(p->fp8_factor[pass] > 0)};
+    q[A_FP8] =
+        (FitParam){"fp8_factor", p->fp8_factor[pass], 0, 2, FIT_LINEAR, !(p->fp8_factor[pass] > 0)};
   }
 }
 
@@ -404,11 +405,11 @@ fit_memory (GpuProfile *g, const SampleSet *set, const FitOptions *o, FitReport 
   }
   q[M_FLOOR] = (FitParam){"kernel_floor_us", g->kernel_floor_s, 1e-8, 1e-3, FIT_LOG, FALSE};
   for (int k = 0; k <= MEMK_COUNT; k++) {
-    double start = k < MEMK_COUNT              ? g->memk_fraction[k]
+    double start = k < MEMK_COUNT             ? g->memk_fraction[k]
                    : g->cast_fp8_fraction > 0 ? g->cast_fp8_fraction
                                               : g->memk_fraction[MEMK_ELEMENTWISE];
-    q[M_KIND + k] = (FitParam){k < MEMK_COUNT ? memk_names[k] : "cast_fp8", start, 0.002, 1.5,
-                               FIT_LOG, FALSE};
+    q[M_KIND + k] =
+        (FitParam){k < MEMK_COUNT ? memk_names[k] : "cast_fp8", start, 0.002, 1.5, FIT_LOG, FALSE};
   }
   for (guint i = 0; i < w.n; i++)
     w.x[i] = w.sample[i]->memory.bytes;
@@ -522,8 +523,9 @@ note_overlap (const SampleSet *set, FitReport *r)
       g_array_append_val (v, ratio);
     }
     if (v->len > 0 && !seen)
-      fit_report_warn (r, "%s: %.3f times as long (median of %u); a number for the software "
-                          "profile, not for this one",
+      fit_report_warn (r,
+                       "%s: %.3f times as long (median of %u); a number for the software "
+                       "profile, not for this one",
                        s->overlap.what, fit_median ((double *)(void *)v->data, v->len), v->len);
   }
 }
@@ -533,9 +535,9 @@ fit_device_facts (GpuProfile *g, const DeviceFacts *f)
 {
   const struct {
     double said, unit, *field;
-  } facts[] = {{f->tdp_W, 1, &g->tdp_w},           {f->sm_count, 1, &g->sm_count},
-               {f->boost_MHz, 1e6, &g->boost_Hz},  {f->memory_GiB, 1073741824.0, &g->memory_bytes},
-               {f->hbm_GBps, 1e9, &g->hbm_Bps},    {f->nvlink_GBps, 1e9, &g->nvlink_Bps},
+  } facts[] = {{f->tdp_W, 1, &g->tdp_w},          {f->sm_count, 1, &g->sm_count},
+               {f->boost_MHz, 1e6, &g->boost_Hz}, {f->memory_GiB, 1073741824.0, &g->memory_bytes},
+               {f->hbm_GBps, 1e9, &g->hbm_Bps},   {f->nvlink_GBps, 1e9, &g->nvlink_Bps},
                {f->pcie_GBps, 1e9, &g->pcie_Bps}};
   for (gsize i = 0; i < G_N_ELEMENTS (facts); i++)
     if (facts[i].said > 0)

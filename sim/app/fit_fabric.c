@@ -17,14 +17,14 @@ typedef struct {
   double unit, min, max; /* min, max: of the value in the file */
 } Knob;
 
-#define US         1e-6
-#define GBPS       1e9
-#define PER_GBPS   (-1e9)
-#define MIB        1048576.0
-#define AT(field)  offsetof (Fabric, field)
-#define T_MAX      1e5
-#define RATE_MIN   1e-5
-#define RATE_MAX   1e4
+#define US        1e-6
+#define GBPS      1e9
+#define PER_GBPS  (-1e9)
+#define MIB       1048576.0
+#define AT(field) offsetof (Fabric, field)
+#define T_MAX     1e5
+#define RATE_MIN  1e-5
+#define RATE_MAX  1e4
 
 static const Knob knobs[] = {
     {"node.ring.simple.base_us", AT (ring[PROTO_SIMPLE].base_s), US, 0.01, T_MAX},
@@ -228,7 +228,8 @@ report_numbers (Fabric *f, gboolean like_simple, const FitParam *q, const double
   for (guint j = 0; j < N_KNOBS; j++) {
     const char *path = knobs[j].path;
     double v = knob_get (f, &knobs[j]);
-    gboolean follows = like_simple && (strstr (path, ".ll") != NULL || strstr (path, "_eff") != NULL);
+    gboolean follows =
+        like_simple && (strstr (path, ".ll") != NULL || strstr (path, "_eff") != NULL);
     if (!q[j].fixed)
       fit_report_number (r, path, v, lo[j], hi[j], grp);
     else if (follows && v > 0 && v != q[j].start)

@@ -36,7 +36,8 @@ as_array (SampleReader *r, const char *text, GError **error)
   return g_string_free (g_steal_pointer (&out), FALSE);
 }
 
-/* Keys that every line may have; what is measured beside the time is kept in the file for people. */
+/* Keys that every line may have; what is measured beside the time is kept in the file for people.
+ */
 #define COMMON                                                                                     \
   "kind", "device", "date", "driver", "versions", "host", "note", "time_us", "p10_us", "p90_us",   \
       "reps", "clock_MHz", "power_W", "temp_C", "checked", "library"
@@ -79,9 +80,9 @@ read_gemm (const JsonRef *o, Sample *s, GError **error)
 static gboolean
 read_attention (const JsonRef *o, Sample *s, GError **error)
 {
-  static const char *const keys[] = {COMMON,  "kernel",     "dtype",       "batch",      "heads",
-                                     "seq_q", "kv_heads",   "seq_kv",      "head_dim_v", "causal",
-                                     "pass",  "head_dim_qk", "window",     NULL};
+  static const char *const keys[] = {COMMON,  "kernel",      "dtype",  "batch",      "heads",
+                                     "seq_q", "kv_heads",    "seq_kv", "head_dim_v", "causal",
+                                     "pass",  "head_dim_qk", "window", NULL};
   static const char *const passes[] = {"forward", "backward", "both", NULL};
   AttnShape *a = &s->attention.shape;
   int kernel = 0, dtype = 0, pass = 0;
@@ -174,8 +175,7 @@ read_overlap (SampleReader *r, const JsonRef *o, Sample *s, GError **error)
 {
   static const char *const keys[] = {COMMON, "what", "alone_us", NULL};
   double alone = 0;
-  if (!json_check_keys (o, keys, error) ||
-      !json_get_string (o, "what", &s->overlap.what, error) ||
+  if (!json_check_keys (o, keys, error) || !json_get_string (o, "what", &s->overlap.what, error) ||
       !json_get_double (o, "alone_us", -1e12, 1e12, &alone, error))
     return FALSE;
   s->overlap.what = g_string_chunk_insert_const (r->set->text, s->overlap.what);
@@ -186,11 +186,10 @@ read_overlap (SampleReader *r, const JsonRef *o, Sample *s, GError **error)
 static gboolean
 read_facts (const JsonRef *o, DeviceFacts *f, GError **error)
 {
-  static const char *const keys[] = {"kind",        "device",     "date",         "driver",
-                                     "versions",    "host",       "note",         "tdp_W",
-                                     "sm_count",    "boost_MHz",  "memory_GiB",   "hbm_GBps",
-                                     "nvlink_GBps", "pcie_GBps",  "scaleup_gpus", "peak_TFLOPs",
-                                     "compute_capability", NULL};
+  static const char *const keys[] = {
+      "kind",        "device",    "date",         "driver",      "versions",           "host",
+      "note",        "tdp_W",     "sm_count",     "boost_MHz",   "memory_GiB",         "hbm_GBps",
+      "nvlink_GBps", "pcie_GBps", "scaleup_gpus", "peak_TFLOPs", "compute_capability", NULL};
   JsonRef peaks;
   if (!json_check_keys (o, keys, error) ||
       !json_opt_double (o, "tdp_W", 1, 1e5, &f->tdp_W, error) ||
@@ -261,8 +260,7 @@ read_line (SampleReader *r, const JsonRef *o, guint *since, GError **error)
   if (!json_is_object (o))
     return json_fail (o, JSON_ERROR_TYPE, error, "a line is an object");
   if (!json_get_enum (o, "kind", kinds, &kind, error) ||
-      !json_get_string (o, "device", &device, error) ||
-      !json_opt_string (o, "date", &date, error))
+      !json_get_string (o, "device", &device, error) || !json_opt_string (o, "date", &date, error))
     return FALSE;
   if (kind == END) {
     if (!json_check_keys (o, end_keys, error) ||

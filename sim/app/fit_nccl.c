@@ -45,10 +45,14 @@ op_named_in (const char *text)
   static const struct {
     const char *part;
     CollOp op;
-  } words[] = {{"all_reduce", COLL_ALL_REDUCE},         {"allreduce", COLL_ALL_REDUCE},
-               {"reduce_scatter", COLL_REDUCE_SCATTER}, {"reducescatter", COLL_REDUCE_SCATTER},
-               {"all_gather", COLL_ALL_GATHER},         {"allgather", COLL_ALL_GATHER},
-               {"alltoall", COLL_ALLTOALL},             {"broadcast", COLL_BROADCAST},
+  } words[] = {{"all_reduce", COLL_ALL_REDUCE},
+               {"allreduce", COLL_ALL_REDUCE},
+               {"reduce_scatter", COLL_REDUCE_SCATTER},
+               {"reducescatter", COLL_REDUCE_SCATTER},
+               {"all_gather", COLL_ALL_GATHER},
+               {"allgather", COLL_ALL_GATHER},
+               {"alltoall", COLL_ALLTOALL},
+               {"broadcast", COLL_BROADCAST},
                {"sendrecv", COLL_SENDRECV}};
   g_autofree char *low = g_ascii_strdown (text, -1);
   for (gsize i = 0; i < G_N_ELEMENTS (words); i++)
@@ -95,9 +99,9 @@ settle_shape (SampleReader *r, Header *h, double ratio, const char *redop, GErro
   if (h->op < 0)
     h->op = op_named_in (r->label);
   if (h->op < 0)
-    h->op = twice                                                ? (int)COLL_ALL_REDUCE
+    h->op = twice                                                  ? (int)COLL_ALL_REDUCE
             : strcmp (redop, "sum") == 0 && ratio > 0 && ratio < 1 ? (int)COLL_REDUCE_SCATTER
-                                                                 : -1;
+                                                                   : -1;
   if (h->op < 0)
     return sample_fail (r, 0, SAMPLES_ERROR_VALUE, error,
                         "does not say which collective it timed (allowed: a header that names "
@@ -141,8 +145,8 @@ samples_read_nccl (SampleReader *r, const char *text, GError **error)
   const char *device = h.device != NULL && *h.device != '\0' ? h.device : "unnamed";
   int nodes = (int)h.hosts->len;
   if (h.ranks % nodes != 0)
-    return sample_fail (r, 0, SAMPLES_ERROR_VALUE, error,
-                        "%d ranks do not divide over %d hosts", h.ranks, nodes);
+    return sample_fail (r, 0, SAMPLES_ERROR_VALUE, error, "%d ranks do not divide over %d hosts",
+                        h.ranks, nodes);
   for (guint i = 0; lines[i] != NULL; i++) {
     if (!row_parse (lines[i], &bytes, &us, &algbw, &busbw, redop) || !(bytes > 0) ||
         !sample_device_wanted (r, device))

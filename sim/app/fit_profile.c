@@ -232,10 +232,10 @@ put_facts (JsonDoc *doc, const DeviceFacts *f, const char *source, GError **erro
   const struct {
     const char *path;
     double value;
-  } facts[] = {{"device.tdp_W", f->tdp_W},           {"device.sm_count", f->sm_count},
-               {"device.boost_MHz", f->boost_MHz},   {"device.memory_GiB", f->memory_GiB},
-               {"device.hbm_GBps", f->hbm_GBps},     {"device.nvlink_GBps", f->nvlink_GBps},
-               {"device.pcie_GBps", f->pcie_GBps},   {"device.scaleup_gpus", f->scaleup_gpus}};
+  } facts[] = {{"device.tdp_W", f->tdp_W},         {"device.sm_count", f->sm_count},
+               {"device.boost_MHz", f->boost_MHz}, {"device.memory_GiB", f->memory_GiB},
+               {"device.hbm_GBps", f->hbm_GBps},   {"device.nvlink_GBps", f->nvlink_GBps},
+               {"device.pcie_GBps", f->pcie_GBps}, {"device.scaleup_gpus", f->scaleup_gpus}};
   g_autofree char *said = g_strdup_printf ("%s: what the device reports", source);
   for (gsize i = 0; i < G_N_ELEMENTS (facts); i++)
     if (facts[i].value > 0 &&
@@ -372,8 +372,8 @@ fit_profile_put_device (JsonDoc *doc, const GpuProfile *g, const DeviceFacts *fa
 gboolean
 fit_profile_inline_parts (JsonDoc *doc, GError **error)
 {
-  static const char *const keys[] = {"node", "network"},
-                           *const kinds[] = {"fabrics/nodes", "fabrics/networks"};
+  static const char *const keys[] = {"node", "network"}, *const kinds[] = {"fabrics/nodes",
+                                                                           "fabrics/networks"};
   for (int i = 0; i < 2; i++) {
     JsonRef root = json_root (doc);
     const cJSON *n = cJSON_GetObjectItemCaseSensitive (root.node, keys[i]);

@@ -75,8 +75,8 @@ fit_report_number (FitReport *r, const char *path, double value, double lo, doub
                    const FitGroup *g)
 {
   FitNumber *n = g_new (FitNumber, 1);
-  *n = (FitNumber){g_strdup (path), rounded (value),   rounded (lo),
-                   rounded (hi),    g->fitted.n, g->fitted.median_abs};
+  *n = (FitNumber){g_strdup (path), rounded (value), rounded (lo),
+                   rounded (hi),    g->fitted.n,     g->fitted.median_abs};
   g_ptr_array_add (r->numbers, n);
 }
 
@@ -115,12 +115,13 @@ judge (const FitProblem *f, const FitGroup *g, const GArray *all, const double *
   const FitStats *s = g->held_out.n >= 8 ? &g->held_out : &g->fitted;
   FitLack lack;
   if (s->n > 0 && s->median_abs > median_limit)
-    fit_report_warn (r, "%s: the model is off by %.1f %% (median of %u samples %s; within 8 %% "
-                        "is usual)",
+    fit_report_warn (r,
+                     "%s: the model is off by %.1f %% (median of %u samples %s; within 8 %% "
+                     "is usual)",
                      g->name, 100 * s->median_abs, s->n,
                      s == &g->held_out ? "held out" : "it was fitted to");
-  if (x != NULL && fit_lack (f, (const guint *)(const void *)all->data, all->len, best, x, 8, off,
-                             &lack))
+  if (x != NULL &&
+      fit_lack (f, (const guint *)(const void *)all->data, all->len, best, x, 8, off, &lack))
     fit_report_warn (r,
                      "%s: the model does not describe the samples with %s from %.3g to %.3g: off "
                      "by %+.0f %% (median of %u)",
@@ -266,11 +267,10 @@ fit_report_csv (GString *out, const FitReport *r)
   for (guint i = 0; i < r->numbers->len; i++) {
     const FitNumber *n = r->numbers->pdata[i];
     char v[3][G_ASCII_DTOSTR_BUF_SIZE], e[G_ASCII_DTOSTR_BUF_SIZE];
-    g_string_append_printf (out, "%s,%s,%s,%s,%u,%s\n", n->path,
-                            g_ascii_dtostr (v[0], sizeof v[0], n->value),
-                            g_ascii_dtostr (v[1], sizeof v[1], n->lo),
-                            g_ascii_dtostr (v[2], sizeof v[2], n->hi), n->n,
-                            g_ascii_formatd (e, sizeof e, "%.2f", 100 * n->median_error));
+    g_string_append_printf (
+        out, "%s,%s,%s,%s,%u,%s\n", n->path, g_ascii_dtostr (v[0], sizeof v[0], n->value),
+        g_ascii_dtostr (v[1], sizeof v[1], n->lo), g_ascii_dtostr (v[2], sizeof v[2], n->hi), n->n,
+        g_ascii_formatd (e, sizeof e, "%.2f", 100 * n->median_error));
   }
 }
 

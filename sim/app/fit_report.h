@@ -5,8 +5,8 @@
 #include "fit.h"
 #include "fit_samples.h"
 
-/* One number of a profile that samples decide. path: its place in the profile ("gemm.types.bf16.k0");
- * value in the unit of that key; lo and hi hold it four times in five. */
+/* One number of a profile that samples decide. path: its place in the profile
+ * ("gemm.types.bf16.k0"); value in the unit of that key; lo and hi hold it four times in five. */
 typedef struct {
   char *path;
   double value, lo, hi;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-G_DEFINE_QUARK (clustersim-samples-error, samples_error)
+G_DEFINE_QUARK (clustersim - samples - error, samples_error)
 
 const char *const sample_kind_names[] = {"gemm", "attention", "memory",  "launch",
                                          "copy", "coll",      "overlap", NULL};
@@ -89,8 +89,7 @@ sample_add (SampleReader *r, Sample *s, const char *device, GError **error)
                         "the time alone is %g s (allowed: above 0)", s->overlap.alone_s);
   if (s->time_s > 1e5)
     return sample_fail (r, s->line, SAMPLES_ERROR_VALUE, error,
-                        "the time is %g s (allowed: up to a day; are the units right?)",
-                        s->time_s);
+                        "the time is %g s (allowed: up to a day; are the units right?)", s->time_s);
   remember (r->set, r->set->devices, device, &s->device);
   if (s->origin == NULL)
     s->origin = g_string_chunk_insert_const (r->set->text, r->label);

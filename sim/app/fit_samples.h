@@ -1,9 +1,9 @@
 /* fit_samples: measurements of one machine, from whatever file they are in.
  *
- * Read are: JSON lines of the collectors in calibrate/ (calibrate/README.md lists the keys), logs of
- * nccl-tests, and CSV tables of other collectors, told by their columns: GEMM and attention tables,
- * long (a device column) or wide (a column a device); cuDNN frontend attention and norms; Liger
- * kernels; Vidur MLP operators; copies and launches (op, bytes, time_us); collectives.
+ * Read are: JSON lines of the collectors in calibrate/ (calibrate/README.md lists the keys), logs
+ * of nccl-tests, and CSV tables of other collectors, told by their columns: GEMM and attention
+ * tables, long (a device column) or wide (a column a device); cuDNN frontend attention and norms;
+ * Liger kernels; Vidur MLP operators; copies and launches (op, bytes, time_us); collectives.
  *
  * Times are seconds, bytes are bytes. A time that is not above zero, a file of JSON lines without
  * its end line, or samples of several devices are errors (SAMPLES_ERROR) with file and line.
@@ -41,7 +41,8 @@ extern const char *const launch_names[]; /* "stream", "graph", "host" */
 typedef enum { COPY_H2D, COPY_D2H, COPY_D2D, COPY_P2P, COPY_COUNT } CopyPath;
 extern const char *const copy_names[];
 
-#define SAMPLE_CAST_FP8 MEMK_COUNT /* memory samples: the cast kernel beside the kinds of MemKernel */
+#define SAMPLE_CAST_FP8                                                                            \
+  MEMK_COUNT /* memory samples: the cast kernel beside the kinds of MemKernel */
 
 typedef struct {
   SampleKind kind;
@@ -91,18 +92,18 @@ typedef struct {
 typedef struct {
   GArray *samples; /* of Sample */
   DeviceFacts facts;
-  guint left_out;       /* points that a collector's time budget left out */
+  guint left_out; /* points that a collector's time budget left out */
   GStringChunk *text;
-  GPtrArray *devices;   /* names seen in rows that were taken, borrowed from text */
-  GPtrArray *dates;     /* dates seen, borrowed from text */
+  GPtrArray *devices; /* names seen in rows that were taken, borrowed from text */
+  GPtrArray *dates;   /* dates seen, borrowed from text */
 } SampleSet;
 
 /* How to read: NULL and -1 for what is not given. */
 typedef struct {
-  char **gpus;         /* names or columns that are the one device; others are passed over */
-  int attention;       /* AttnKernel of tables that do not name theirs; -1 */
-  char **where;        /* "COLUMN~TEXT": rows of CSV tables whose cell contains the text */
-  int ranks_per_node;  /* of nccl-tests logs that do not say; 0 */
+  char **gpus;        /* names or columns that are the one device; others are passed over */
+  int attention;      /* AttnKernel of tables that do not name theirs; -1 */
+  char **where;       /* "COLUMN~TEXT": rows of CSV tables whose cell contains the text */
+  int ranks_per_node; /* of nccl-tests logs that do not say; 0 */
 } SampleOptions;
 
 SampleSet *sample_set_new (void);

@@ -1,5 +1,6 @@
 /* CSV tables of other collectors, told by their columns. Cells that are empty are points that were
- * not measured, and rows that say they failed are passed over; a time of zero or less is an error. */
+ * not measured, and rows that say they failed are passed over; a time of zero or less is an error.
+ */
 #include "csv.h"
 #include "fabric.h"
 #include "fit_samples.h"
@@ -131,8 +132,7 @@ row_gemm_wide (Row *w, GError **error)
     Sample s = gemm_sample (w, fp8 ? DT_FP8 : DT_BF16);
     s.gemm.with_cast = fp8; /* that table times the cast of the activations too */
     s.origin = column_origin (w, c);
-    if (usable_gemm (&s) &&
-        !add_time (w, &s, name, csv_cell (w->t, w->row, (int)c), 1e-6, error))
+    if (usable_gemm (&s) && !add_time (w, &s, name, csv_cell (w->t, w->row, (int)c), 1e-6, error))
       return FALSE;
   }
   return TRUE;
@@ -158,9 +158,12 @@ kernel_of (const SampleReader *r, const char *name)
   static const struct {
     const char *part;
     AttnKernel kernel;
-  } words[] = {{"cudnn", ATTN_CUDNN},  {"fa3", ATTN_FLASH3},
-               {"fa2", ATTN_FLASH2},   {"flashattention-3", ATTN_FLASH3},
-               {"flashattention-2", ATTN_FLASH2}, {"flashattention-1", ATTN_FLASH1}};
+  } words[] = {{"cudnn", ATTN_CUDNN},
+               {"fa3", ATTN_FLASH3},
+               {"fa2", ATTN_FLASH2},
+               {"flashattention-3", ATTN_FLASH3},
+               {"flashattention-2", ATTN_FLASH2},
+               {"flashattention-1", ATTN_FLASH1}};
   g_autofree char *low = g_ascii_strdown (name, -1);
   if (r->options->attention >= 0)
     return r->options->attention;
@@ -207,7 +210,8 @@ row_attention_wide (Row *w, GError **error)
   return TRUE;
 }
 
-/* FLOPs by the habit of the figures: 4 b h s^2 d forward, 2.5 times that backward, half if causal. */
+/* FLOPs by the habit of the figures: 4 b h s^2 d forward, 2.5 times that backward, half if causal.
+ */
 static double
 attention_flops (const Sample *s)
 {
@@ -243,7 +247,8 @@ static gboolean
 row_cudnn_sdpa (Row *w, GError **error)
 {
   const char *device = cell (w, "gpu_name");
-  int kernel = is (w, "backend", "cudnn") ? ATTN_CUDNN : -1, dtype = dtype_of (cell (w, "data_type"));
+  int kernel = is (w, "backend", "cudnn") ? ATTN_CUDNN : -1,
+      dtype = dtype_of (cell (w, "data_type"));
   gboolean once = csv_col (w->t, "time_ms") >= 0;
   if (!is (w, "success", "True") || kernel < 0 || dtype < 0 || !sample_device_wanted (w->r, device))
     return TRUE;
@@ -329,8 +334,8 @@ row_liger (Row *w, GError **error)
   } else if (strcmp (kernel, "rope") == 0) {
     kind = MEMK_ELEMENTWISE;
     bytes = 2 * config_number (config, "seq_len") * x * elem;
-    bytes *= 1 + config_number (config, "num_kv_heads") /
-                     MAX (1, config_number (config, "num_q_heads"));
+    bytes *=
+        1 + config_number (config, "num_kv_heads") / MAX (1, config_number (config, "num_q_heads"));
   }
   return kind < 0 || strcmp (cell (w, "x_name"), "T") == 0 ||
          add_memory (w, device, kind, bytes, cell (w, "ms_p50"), 1e-3, error);
@@ -368,8 +373,8 @@ row_ops (Row *w, GError **error)
   static const struct {
     const char *prefix;
     int kind;
-  } words[] = {{"stream_triad", MEMK_STREAM},    {"stream_scale", MEMK_STREAM},
-               {"softmax_fwd", MEMK_SOFTMAX_FWD}, {"rms_norm_fwd (cudnn)", MEMK_NORM_FWD},
+  } words[] = {{"stream_triad", MEMK_STREAM},           {"stream_scale", MEMK_STREAM},
+               {"softmax_fwd", MEMK_SOFTMAX_FWD},       {"rms_norm_fwd (cudnn)", MEMK_NORM_FWD},
                {"rms_norm_bwd (cudnn)", MEMK_NORM_BWD}, {"layernorm_fwd", MEMK_NORM_FWD}};
   const char *device = cell (w, "gpu"), *op = cell (w, "op");
   double bytes = number (w, "bytes");

@@ -35,7 +35,8 @@ test_line_outlier (void)
   g_assert_cmpfloat_with_epsilon (beta[1], 4, 0.08);
 }
 
-/* y = x - 1 wants a negative constant: it is 0, and the slope is that of the best line through 0. */
+/* y = x - 1 wants a negative constant: it is 0, and the slope is that of the best line through 0.
+ */
 static void
 test_line_nonnegative (void)
 {
@@ -157,7 +158,8 @@ test_bootstrap (void)
   g_assert_cmpfloat (lo[3], ==, 7);
 }
 
-/* A model without the ramp cannot describe the middle: the lack is found, and none in the true one. */
+/* A model without the ramp cannot describe the middle: the lack is found, and none in the true one.
+ */
 static void
 test_lack (void)
 {

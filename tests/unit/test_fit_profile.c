@@ -1,7 +1,7 @@
 /* clustersim fit as a whole: readers, what they refuse, and profiles that come back.
  *
- * Recorded samples of this kind of machine are in calibrate/samples; samples of GPUs are made here by
- * a shipped profile itself, so that the numbers to be found are known. */
+ * Recorded samples of this kind of machine are in calibrate/samples; samples of GPUs are made here
+ * by a shipped profile itself, so that the numbers to be found are known. */
 #include "coll_cost.h"
 #include "commands.h"
 #include "fit_device.h"
@@ -74,14 +74,15 @@ test_refusals (Folder *f, gconstpointer data)
   } cases[] = {
       {"cut.jsonl", GEMM_LINE ("A", "64", "3") "{\"kind\": \"gemm\", \"dev", ":2: the line is cut"},
       {"noend.jsonl", GEMM_LINE ("A", "64", "3"), "cut: 1 of them follow the last end line"},
-      {"fewer.jsonl", GEMM_LINE ("A", "64", "3") END_LINE ("2"), ":2: samples are missing (found 1"},
+      {"fewer.jsonl", GEMM_LINE ("A", "64", "3") END_LINE ("2"),
+       ":2: samples are missing (found 1"},
       {"mixed.jsonl", GEMM_LINE ("A", "64", "3") GEMM_LINE ("B", "64", "3") END_LINE ("2"),
        "samples of 2 devices (found A, B"},
       {"zero.jsonl", GEMM_LINE ("A", "64", "0") END_LINE ("1"), ":1: the time is 0 s"},
       {"minus.jsonl", GEMM_LINE ("A", "64", "-2") END_LINE ("1"), ":1: the time is -2e-06 s"},
       {"shape.jsonl", GEMM_LINE ("A", "0", "2") END_LINE ("1"), "/0/m"},
-      {"key.jsonl",
-       "{\"kind\": \"gemm\", \"device\": \"A\", \"dtyp\": \"bf16\"}\n" END_LINE ("1"), "dtyp"},
+      {"key.jsonl", "{\"kind\": \"gemm\", \"device\": \"A\", \"dtyp\": \"bf16\"}\n" END_LINE ("1"),
+       "dtyp"},
       {"nothing.jsonl", END_LINE ("0"), "no sample in the files given"},
       {"notes.txt", "hello\n", "is no file of samples"},
       {"zero.csv", "gpu,dtype,m,n,k,time_us,tflops\nA,bf16,64,64,64,0,\n", ":2: the time is 0 s"},
@@ -112,7 +113,7 @@ test_no_profile (Folder *f, gconstpointer data)
   (void)data;
   g_autofree char *few = put (f, "few.jsonl", GEMM_LINE ("A", "64", "3") END_LINE ("1"));
   g_autofree char *out = g_build_filename (f->dir, "out.json", NULL);
-  char *argv[] = {(char[]){"fit"}, few, (char[]){"--base"}, (char[]){"H100-SXM-80GB"},
+  char *argv[] = {(char[]){"fit"}, few, (char[]){"--base"},  (char[]){"H100-SXM-80GB"},
                   (char[]){"-o"},  out, (char[]){"--quiet"}, NULL};
   g_assert_cmpint (cmd_fit_run (7, argv), ==, 2);
   g_assert_false (g_file_test (out, G_FILE_TEST_EXISTS));
@@ -136,7 +137,8 @@ device (const char *name, JsonDoc **doc)
   return g;
 }
 
-/* Samples of g over sizes of layers, with 2 % of wobble: GEMM in three layouts, attention, memory. */
+/* Samples of g over sizes of layers, with 2 % of wobble: GEMM in three layouts, attention, memory.
+ */
 static char *
 samples_of (const GpuProfile *g)
 {
@@ -146,7 +148,11 @@ samples_of (const GpuProfile *g)
   for (int a = 0; a < 7; a++)
     for (int b = 0; b < 7; b++)
       for (int c = 0; c < 7; c++) {
-        GemmShape s = {.m = sizes[a], .n = sizes[b], .k = sizes[c], .batch = 1, .dtype = DT_BF16,
+        GemmShape s = {.m = sizes[a],
+                       .n = sizes[b],
+                       .k = sizes[c],
+                       .batch = 1,
+                       .dtype = DT_BF16,
                        .role = (GemmRole)((a + b + c) % 3)};
         static const char *const roles[] = {"forward", "dgrad", "wgrad"};
         int duty = (a + b) % 2;
@@ -162,8 +168,15 @@ samples_of (const GpuProfile *g)
   for (int seq = 256; seq <= 16384; seq *= 2)
     for (int pass = 0; pass < 2; pass++)
       for (int causal = 0; causal < 2; causal++) {
-        AttnShape s = {.batch = 2, .heads = 32, .kv_heads = 8, .seq_q = seq, .seq_kv = seq,
-                       .head_dim_qk = 128, .head_dim_v = 128, .causal = causal, .dtype = DT_BF16,
+        AttnShape s = {.batch = 2,
+                       .heads = 32,
+                       .kv_heads = 8,
+                       .seq_q = seq,
+                       .seq_kv = seq,
+                       .head_dim_qk = 128,
+                       .head_dim_v = 128,
+                       .causal = causal,
+                       .dtype = DT_BF16,
                        .pass = (Pass)pass};
         g_string_append_printf (
             out,
@@ -189,7 +202,8 @@ samples_of (const GpuProfile *g)
 }
 
 /* The model's own samples of one device, fitted from another's profile with the same peak: the
- * numbers come back, held-out points are within 2.5 %, and the file reads back to the same times. */
+ * numbers come back, held-out points are within 2.5 %, and the file reads back to the same times.
+ */
 static void
 test_device (Folder *f, gconstpointer data)
 {
@@ -204,10 +218,12 @@ test_device (Folder *f, gconstpointer data)
   g_autofree char *text = samples_of (truth);
   g_autofree char *path = put (f, "made.jsonl", text);
   g_autofree char *out = g_build_filename (f->dir, "made.json", NULL);
-  char *argv[] = {(char[]){"fit"},    path,                 (char[]){"--base"},
-                  (char[]){"H100-SXM-80GB"}, (char[]){"--name"}, (char[]){"made"},
-                  (char[]){"-o"},     out,                  (char[]){"--resamples"},
-                  (char[]){"10"},     (char[]){"--quiet"},  NULL};
+  char *argv[] = {(char[]){"fit"},         path,
+                  (char[]){"--base"},      (char[]){"H100-SXM-80GB"},
+                  (char[]){"--name"},      (char[]){"made"},
+                  (char[]){"-o"},          out,
+                  (char[]){"--resamples"}, (char[]){"10"},
+                  (char[]){"--quiet"},     NULL};
   g_assert_cmpint (cmd_fit_run (11, argv), ==, 0);
   g_autoptr (GpuProfile) back = device (out, NULL);
   g_assert_cmpstr (back->name, ==, "made");
@@ -253,10 +269,19 @@ test_fabric (Folder *f, gconstpointer data)
   g_string_append_printf (out, "{\"kind\": \"end\", \"device\": \"net\", \"samples\": %u}\n", n);
   g_autofree char *path = put (f, "net.jsonl", out->str);
   g_autofree char *to = g_build_filename (f->dir, "net.json", NULL);
-  char *argv[] = {(char[]){"fit"},    path,          (char[]){"--as"},   (char[]){"fabric"},
-                  (char[]){"--base"}, (char[]){"calibrate/base/mpi.json"}, (char[]){"--name"},
-                  (char[]){"net"},    (char[]){"--one-protocol"}, (char[]){"-o"}, to,
-                  (char[]){"--quiet"}, NULL};
+  char *argv[] = {(char[]){"fit"},
+                  path,
+                  (char[]){"--as"},
+                  (char[]){"fabric"},
+                  (char[]){"--base"},
+                  (char[]){"calibrate/base/mpi.json"},
+                  (char[]){"--name"},
+                  (char[]){"net"},
+                  (char[]){"--one-protocol"},
+                  (char[]){"-o"},
+                  to,
+                  (char[]){"--quiet"},
+                  NULL};
   g_assert_cmpint (cmd_fit_run (12, argv), ==, 0);
   g_autoptr (JsonDoc) made = json_doc_load (to, &error);
   g_assert_no_error (error);
@@ -286,10 +311,10 @@ test_recorded (Folder *f, gconstpointer data)
   (void)data;
   GError *error = NULL;
   g_autofree char *out = g_build_filename (f->dir, "core.json", NULL);
-  char *argv[] = {(char[]){"fit"},    (char[]){"calibrate/samples/epyc-core/core.jsonl"},
-                  (char[]){"--base"}, (char[]){"calibrate/base/cpu.json"},
-                  (char[]){"--name"}, (char[]){"epyc-core"},
-                  (char[]){"-o"},     out,
+  char *argv[] = {(char[]){"fit"},     (char[]){"calibrate/samples/epyc-core/core.jsonl"},
+                  (char[]){"--base"},  (char[]){"calibrate/base/cpu.json"},
+                  (char[]){"--name"},  (char[]){"epyc-core"},
+                  (char[]){"-o"},      out,
                   (char[]){"--quiet"}, NULL};
   g_assert_cmpint (cmd_fit_run (9, argv), ==, 0);
   g_autoptr (JsonDoc) doc = json_doc_load (out, &error);
@@ -311,9 +336,9 @@ test_held_out (void)
 {
   static const struct {
     const char *profile, *column;
-  } cases[] = {{"A100-SXM-80GB", "a100_sxm80_sglang"}, {"H100-SXM-80GB", "h100_sxm_sglang"},
-               {"H200-SXM-141GB", "h200_sxm_sglang"},  {"B200-SXM-180GB", "b200_sxm_sglang"},
-               {"GB200-186GB", "gb200_sglang"},        {"GB300-288GB", "gb300_sglang"},
+  } cases[] = {{"A100-SXM-80GB", "a100_sxm80_sglang"},    {"H100-SXM-80GB", "h100_sxm_sglang"},
+               {"H200-SXM-141GB", "h200_sxm_sglang"},     {"B200-SXM-180GB", "b200_sxm_sglang"},
+               {"GB200-186GB", "gb200_sglang"},           {"GB300-288GB", "gb300_sglang"},
                {"RTX-PRO-6000-96GB", "rtxpro6000_sglang"}};
   const char *shared = g_getenv ("CLUSTERSIM_SHARED");
   if (shared == NULL) {
