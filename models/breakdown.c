@@ -135,12 +135,13 @@ add_wait (Walk *w, guint rank, const Op *op, SimTime now, SimTime end)
   return begin;
 }
 
-void
-breakdown_compute (const ProgramSet *set, const ExecResult *res, guint rank, guint stream,
-                   Breakdown *out)
+/* From tick now on, where the stream starts or the step does, to tick until. */
+static void
+walk (const ProgramSet *set, const ExecResult *res, guint rank, guint stream, SimTime now,
+      SimTime until, Breakdown *out)
 {
   Walk w = {set, res, out};
-  SimTime now = 0;
+  SimTime from = now;
   guint n = program_ops_of (set, set->rank_program[rank], stream);
   memset (out, 0, sizeof *out);
   for (guint i = 0; i < n; i++) {
@@ -150,7 +151,7 @@ breakdown_compute (const ProgramSet *set, const ExecResult *res, guint rank, gui
     add_scaled (out, &set->costs[op->cost], end - begin);
     now = end;
   }
-  if (now < res->end) {
+  if (now < until) {
     /* the compute stream is done; another stream of the rank holds the end of the step */
     guint best = stream;
     SimTime latest = -1;
@@ -163,11 +164,32 @@ breakdown_compute (const ProgramSet *set, const ExecResult *res, guint rank, gui
     }
     if (best != stream)
       attribute_wait (&w, rank, best, program_ops_of (set, set->rank_program[rank], best) - 1, now,
-                      res->end);
+                      until);
     else
-      out->part[PART_BUBBLE] += res->end - now;
+      out->part[PART_BUBBLE] += until - now;
   }
-  out->total = res->end;
+  out->total = until - from;
+}
+
+void
+breakdown_compute (const ProgramSet *set, const ExecResult *res, guint rank, guint stream,
+                   Breakdown *out)
+{
+  walk (set, res, rank, stream, 0, res->end, out);
+}
+
+SimTime
+breakdown_span (const ProgramSet *set, const ExecResult *res, guint rank, guint stream,
+                Breakdown *out)
+{
+  SimTime start = 0;
+  if (program_ops_of (set, set->rank_program[rank], stream) > 0) {
+    const Op *op = op_at (set, rank, stream, 0);
+    start = exec_op_end (set, res, rank, stream, 0) - set->costs[op->cost].duration;
+  }
+  if (out != NULL)
+    walk (set, res, rank, stream, start, res->rank_end[rank], out);
+  return res->rank_end[rank] - start;
 }
 
 void

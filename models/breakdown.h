@@ -23,6 +23,12 @@ typedef struct {
 void breakdown_compute (const ProgramSet *set, const ExecResult *res, guint rank, guint stream,
                         Breakdown *out);
 
+/* The same from the start of the stream's first operation to the rank's own end; returns that time.
+ * For steps that follow each other without a barrier, each rank starting when its own step before
+ * is done. The run must be without jitter. out may be NULL. */
+SimTime breakdown_span (const ProgramSet *set, const ExecResult *res, guint rank, guint stream,
+                        Breakdown *out);
+
 /* Ticks the stream of the rank is inside operations, per part; no waits. */
 void breakdown_busy (const ProgramSet *set, const ExecResult *res, guint rank, guint stream,
                      Breakdown *out);

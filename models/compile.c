@@ -2,32 +2,24 @@
 
 #include <string.h>
 
-#include "compile_int.h"
+#include "compile_fsdp.h"
 #include "gpu_profile.h"
 
-enum { SLOT_STEP, SLOT_EMBED, N_SLOTS };
-
-static const char *const stream_names[] = {"compute",       "to next", "to previous",
-                                           "data parallel", "host",    NULL};
+static const char *const stream_names[] = {
+    "compute", "to next", "to previous", "data parallel", "host", "data parallel, outer", NULL};
 
 /* ---- where things are: counts on the senders' streams, positions on the receivers' ---- */
 
-static inline gsize
-at (const Compile *c, guint stage, guint mb)
-{
-  return (gsize)stage * c->t->microbatches + mb;
-}
-
 /* Whether an activation that leaves stage, or a gradient, has somewhere to go. */
-static gboolean
-feeds (const Compile *c, const SchedAction *a)
+gboolean
+compile_feeds (const Compile *c, const SchedAction *a)
 {
   guint part = sched_part (c->t, a->stage);
   return a->kind == SCHED_F ? part + 1 < sched_depth (c->t) : a->kind != SCHED_W && part > 0;
 }
 
-static gboolean
-is_fed (const Compile *c, const SchedAction *a)
+gboolean
+compile_is_fed (const Compile *c, const SchedAction *a)
 {
   guint part = sched_part (c->t, a->stage);
   return a->kind == SCHED_F ? part > 0 : a->kind != SCHED_W && part + 1 < sched_depth (c->t);
@@ -54,8 +46,8 @@ ring_distance (guint from, guint to, guint n)
 
 /* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its
  * previous. */
-static guint
-send_stream (const Compile *c, guint from, guint to, gboolean gradient)
+guint
+compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient)
 {
   guint n = c->t->ranks;
   if (gradient)
@@ -63,11 +55,27 @@ send_stream (const Compile *c, guint from, guint to, gboolean gradient)
   return (from + 1 == n ? 0 : from + 1) == to ? STREAM_NEXT : STREAM_PREV;
 }
 
+/* Does the action complete the gradients of its stage? */
+static gboolean
+is_last_backward (const Compile *c, const SchedAction *a, guint row_index)
+{
+  return completes_gradients (a) && c->last_back[a->stage] == row_index;
+}
+
+/* Is its backward cut into pieces, to reduce gradients beside it? */
+static gboolean
+is_cut (const Compile *c, const SchedAction *a, guint row_index)
+{
+  return c->split && completes_gradients (a) && (c->every || c->last_back[a->stage] == row_index);
+}
+
 static guint
 compute_ops_of (const Compile *c, const SchedAction *a, guint row_index)
 {
   guint n = 1;
-  if (c->split && completes_gradients (a) && c->last_back[a->stage] == row_index)
+  if (c->fsdp != NULL)
+    n = fsdp_compute_ops (c, a, is_last_backward (c, a, row_index));
+  else if (is_cut (c, a, row_index))
     n = stage_cost (c, a->stage)->n_pieces;
   return n + (c->host_bound ? 1 : 0);
 }
@@ -91,7 +99,7 @@ has_dp (const Compile *c)
 static gboolean
 gathers_params (const Compile *c)
 {
-  return has_dp (c) && c->s->parallel.zero_stage >= 1;
+  return has_dp (c) && c->s->parallel.zero_stage >= 1 && c->fsdp == NULL;
 }
 
 /* Compute operations that put_begin adds before the first action. */
@@ -115,17 +123,17 @@ count_positions (Compile *c)
     guint32 sent[2] = {0, 0}, pos = begin_ops (c);
     for (guint32 i = t->first[r]; i < t->first[r + 1]; i++) {
       const SchedAction *a = &t->actions[i];
-      gsize k = at (c, a->stage, a->microbatch);
+      gsize k = compile_at (c, a->stage, a->microbatch);
       if (a->kind == SCHED_F) {
         c->pos_f[k] = pos;
-        if (feeds (c, a) && t->stage_rank[a->stage + 1] != r)
+        if (compile_feeds (c, a) && t->stage_rank[a->stage + 1] != r)
           c->act_count[k] =
-              ++sent[send_stream (c, r, t->stage_rank[a->stage + 1], FALSE) == STREAM_PREV];
+              ++sent[compile_send_stream (c, r, t->stage_rank[a->stage + 1], FALSE) == STREAM_PREV];
       } else if (a->kind != SCHED_W) {
         c->pos_b[k] = pos;
-        if (feeds (c, a) && t->stage_rank[a->stage - 1] != r)
+        if (compile_feeds (c, a) && t->stage_rank[a->stage - 1] != r)
           c->grad_count[k] =
-              ++sent[send_stream (c, r, t->stage_rank[a->stage - 1], TRUE) == STREAM_PREV];
+              ++sent[compile_send_stream (c, r, t->stage_rank[a->stage - 1], TRUE) == STREAM_PREV];
       }
       pos += compute_ops_of (c, a, i);
     }
@@ -164,48 +172,40 @@ peer_slot (const Compile *c, guint rank, guint to)
 
 /* ---- one row ---- */
 
-typedef struct {
-  Compile *c;
-  guint rank;
-  guint32 sends_next, sends_prev;   /* so far */
-  guint32 waited_next, waited_prev; /* of them, by the compute stream */
-  guint32 actions;                  /* so far; = host operations */
-} Row;
-
 static void
 wait_for_input (Row *w, const SchedAction *a)
 {
   const Compile *c = w->c;
   const SchedTable *t = c->t;
   gboolean forward = a->kind == SCHED_F;
-  if (!is_fed (c, a))
+  if (!compile_is_fed (c, a))
     return;
   guint from = t->stage_rank[forward ? a->stage - 1 : a->stage + 1];
   if (from == w->rank)
     return;
-  gsize k = at (c, forward ? a->stage - 1u : a->stage + 1u, a->microbatch);
-  guint stream = send_stream (c, from, w->rank, !forward);
+  gsize k = compile_at (c, forward ? a->stage - 1u : a->stage + 1u, a->microbatch);
+  guint stream = compile_send_stream (c, from, w->rank, !forward);
   program_wait (c->b, STREAM_COMPUTE, peer_slot (c, w->rank, from), stream,
                 forward ? c->act_count[k] : c->grad_count[k]);
 }
 
-static void
-put_send (Row *w, const SchedAction *a)
+void
+compile_send (Row *w, const SchedAction *a)
 {
   Compile *c = w->c;
   const SchedTable *t = c->t;
   gboolean forward = a->kind == SCHED_F;
-  if (!feeds (c, a))
+  if (!compile_feeds (c, a))
     return;
   guint to = t->stage_rank[forward ? a->stage + 1 : a->stage - 1];
   if (to == w->rank)
     return;
-  guint stream = send_stream (c, w->rank, to, !forward);
+  guint stream = compile_send_stream (c, w->rank, to, !forward);
   program_op (c->b, stream, OP_SEND, c->send_cost,
               OP_TAG (forward ? TAG_SEND_ACT : TAG_SEND_GRAD, a->stage, a->microbatch));
   program_wait (c->b, stream, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   if (c->rendezvous) { /* the receiver posts it after the operation before the consumer */
-    gsize k = at (c, forward ? a->stage + 1u : a->stage - 1u, a->microbatch);
+    gsize k = compile_at (c, forward ? a->stage + 1u : a->stage - 1u, a->microbatch);
     program_wait (c->b, stream, peer_slot (c, w->rank, to), STREAM_COMPUTE,
                   forward ? c->pos_f[k] : c->pos_b[k]);
   }
@@ -232,12 +232,9 @@ tag_of (const SchedAction *a)
 static void
 put_reduce_over (Compile *c, const CollGroup *group, double params)
 {
-  const Spec *s = c->s;
-  double bytes = params * s->software.dp_reduce_bytes;
   if (group->ranks <= 1 || !(params > 0))
     return;
-  CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
-  double t = coll_time_s (s->fabric, op, group, bytes, NULL);
+  double t = compile_reduce_s (c, group, params);
   guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (c, t));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
@@ -249,13 +246,6 @@ put_reduce (Compile *c, StageParams p)
 {
   put_reduce_over (c, &c->p.groups.dp, p.dense);
   put_reduce_over (c, &c->p.groups.edp, p.experts);
-}
-
-static gboolean
-bucket_full (const Compile *c, double params)
-{
-  const SoftwareProfile *sw = &c->s->software;
-  return sw->dp_bucket_bytes > 0 && params * sw->dp_reduce_bytes >= sw->dp_bucket_bytes;
 }
 
 /* The last backward of a stage, layer by layer; a bucket of gradients is reduced as it fills. */
@@ -273,11 +263,11 @@ put_pieces (Row *w, const SchedAction *a)
     filled.dense += sc->piece_params[i].dense;
     filled.experts += sc->piece_params[i].experts;
     gboolean end = i + 1 == sc->n_pieces;
-    if (bucket_full (c, filled.dense) || end) {
+    if (compile_bucket_full (c, filled.dense) || end) {
       put_reduce_over (c, &c->p.groups.dp, filled.dense);
       filled.dense = 0;
     }
-    if (bucket_full (c, filled.experts) || end) {
+    if (compile_bucket_full (c, filled.experts) || end) {
       put_reduce_over (c, &c->p.groups.edp, filled.experts);
       filled.experts = 0;
     }
@@ -285,12 +275,15 @@ put_pieces (Row *w, const SchedAction *a)
 }
 
 static void
-put_host (Row *w, const SchedAction *a)
+put_host (Row *w, const SchedAction *a, guint32 index)
 {
   Compile *c = w->c;
   if (!c->host_bound)
     return;
-  guint32 cost = program_cost (c->b, PART_HOST, stage_cost (c, a->stage)->pass[pass_of (a)].host);
+  SimTime host = stage_cost (c, a->stage)->pass[pass_of (a)].host;
+  if (c->paired != NULL && c->paired[index] != 0)
+    host += compile_pair_host (c, sched_part (c->t, a->stage));
+  guint32 cost = program_cost (c->b, PART_HOST, host);
   program_op (c->b, STREAM_HOST, OP_HOST, cost, OP_TAG (TAG_HOST, a->stage, a->microbatch));
   if (c->s->software.p2p_sync &&
       c->t->ranks > 1) /* the host waits for the device before it goes on */
@@ -298,11 +291,11 @@ put_host (Row *w, const SchedAction *a)
                   program_count (c->b, STREAM_COMPUTE));
 }
 
-static void
-put_action (Row *w, const SchedAction *a, guint32 index)
+void
+compile_action (Row *w, const SchedAction *a, guint32 index)
 {
   Compile *c = w->c;
-  gboolean pieces = c->split && completes_gradients (a) && c->last_back[a->stage] == index;
+  gboolean pieces = c->fsdp == NULL && is_cut (c, a, index);
   const StageCost *sc = stage_cost (c, a->stage);
   guint32 cost = sc->cost[pass_of (a)];
   if (c->paired != NULL && c->paired[index] != 0) {
@@ -311,9 +304,11 @@ put_action (Row *w, const SchedAction *a, guint32 index)
     gboolean forward = a->kind == SCHED_F;
     cost = compile_pair_cost (c, forward ? own : other, forward ? other : own, forward);
   }
-  if (pieces)
+  if (c->fsdp != NULL)
+    cost = fsdp_begin (c, a);
+  else if (pieces)
     cost = (a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w)[0];
-  put_host (w, a);
+  put_host (w, a, index);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
   wait_for_input (w, a);
   if (!c->s->software.pp_overlap) { /* the transfer before blocks the stream */
@@ -326,7 +321,9 @@ put_action (Row *w, const SchedAction *a, guint32 index)
   }
   if (c->host_bound)
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
-  if (pieces)
+  if (c->fsdp != NULL)
+    fsdp_rest (c, a, OP_TAG (tag_of (a), a->stage, a->microbatch), is_last_backward (c, a, index));
+  else if (pieces)
     put_pieces (w, a);
   w->actions++;
   if (c->host_bound) { /* the device cannot end before the host has issued the last kernel */
@@ -334,7 +331,6 @@ put_action (Row *w, const SchedAction *a, guint32 index)
                 OP_TAG (TAG_HOST, a->stage, a->microbatch));
     program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_HOST, w->actions);
   }
-  put_send (w, a);
 }
 
 /* ---- the ends of a step ---- */
@@ -352,10 +348,11 @@ rank_params (const Compile *c, guint rank)
   return sum;
 }
 
-static double
-gather_bytes_per_param (const Spec *s)
+double
+compile_gather_bytes (const Spec *s)
 {
-  gboolean narrow = s->software.fp8_param_gather && spec_narrow (s);
+  /* scales by block need both orientations, which do not follow from one another: 16 bits travel */
+  gboolean narrow = s->software.fp8_param_gather && s->train.precision == DT_FP8;
   return narrow ? s->software.dp_gather_bytes / 2.0 : s->software.dp_gather_bytes;
 }
 
@@ -366,7 +363,7 @@ put_gather_over (Compile *c, const CollGroup *group, double params, guint32 afte
   if (group->ranks <= 1 || !(params > 0))
     return;
   double t =
-      coll_time_s (s->fabric, COLL_ALL_GATHER, group, params * gather_bytes_per_param (s), NULL);
+      coll_time_s (s->fabric, COLL_ALL_GATHER, group, params * compile_gather_bytes (s), NULL);
   program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
               OP_TAG (TAG_PARAM_GATHER, 0, 0));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, after);
@@ -379,11 +376,13 @@ put_gather (Compile *c, StageParams p, guint32 after)
   put_gather_over (c, &c->p.groups.edp, p.experts, after);
 }
 
-static void
-put_begin (Row *w)
+void
+compile_begin (Row *w)
 {
   Compile *c = w->c;
   const SoftwareProfile *sw = &c->s->software;
+  if (c->fsdp != NULL)
+    fsdp_row (c, w->rank);
   if (sw->data_step_us > 0) {
     program_op (c->b, STREAM_COMPUTE, OP_COMPUTE,
                 program_cost (c->b, PART_DATA, compile_ticks (c, sw->data_step_us * 1e-6)),
@@ -406,9 +405,11 @@ static double
 optimizer_s (const Compile *c, StageParams held)
 {
   const Spec *s = c->s;
-  gboolean divided = s->parallel.zero_stage >= 1;
-  double params = held.dense / (divided ? (double)c->p.groups.dp.ranks : 1.0) +
-                  held.experts / (divided ? (double)c->p.groups.edp.ranks : 1.0);
+  gboolean divided = s->parallel.zero_stage >= 1 || c->fsdp != NULL;
+  const CollGroup *dp = c->fsdp != NULL ? &c->p.groups.shard : &c->p.groups.dp;
+  const CollGroup *edp = c->fsdp != NULL ? compile_expert_shard (c) : &c->p.groups.edp;
+  double params = held.dense / (divided ? (double)dp->ranks : 1.0) +
+                  held.experts / (divided ? (double)edp->ranks : 1.0);
   double update =
       gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params * s->software.optimizer_traffic_bytes);
   if (spec_narrow (s)) /* quantised copies of the weights, made once a step */
@@ -418,8 +419,17 @@ optimizer_s (const Compile *c, StageParams held)
   return update + gpu_memory_s (s->gpu, MEMK_STREAM, params * s->software.grad_bytes);
 }
 
-static void
-put_end (Row *w)
+gboolean
+compile_has_barrier (const Spec *s, const SchedTable *t)
+{
+  gboolean split = FALSE;
+  for (guint32 i = 0; i < t->first[t->ranks] && !split; i++)
+    split = t->actions[i].kind == SCHED_W;
+  return !(split && s->software.post_validation);
+}
+
+void
+compile_end (Row *w)
 {
   Compile *c = w->c;
   const Spec *s = c->s;
@@ -428,8 +438,10 @@ put_end (Row *w)
   guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
   gboolean embed =
       s->model.tied_embeddings && first != last && (w->rank == first || w->rank == last);
-  if (has_dp (c) && !c->split)
+  if (has_dp (c) && !c->split && c->fsdp == NULL)
     put_reduce (c, params);
+  if (c->fsdp != NULL)
+    fsdp_end (c, params);
   if (embed) {
     CollGroup two = {2, 1, 2, c->p.groups.pp_members};
     if (c->p.groups.pp_same_node)
@@ -439,7 +451,7 @@ put_end (Row *w)
     double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &two, bytes, NULL);
     program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
                 OP_TAG (TAG_EMBED_GRAD, 0, 0));
-    program_group (c->b, STREAM_DP, SLOT_EMBED);
+    program_group (c->b, STREAM_DP, COMPILE_SLOT_EMBED);
     program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   }
   /* gradient norm over all ranks: everybody waits for the last */
@@ -449,8 +461,10 @@ put_end (Row *w)
   program_op (c->b, STREAM_COMPUTE, OP_COLL,
               program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
               OP_TAG (TAG_GRAD_NORM, 0, 0));
-  program_group (c->b, STREAM_COMPUTE, SLOT_STEP);
+  if (c->barrier)
+    program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_STEP);
   program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
+  program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_OUTER, program_count (c->b, STREAM_OUTER));
   SimTime parts[PART_COUNT] = {0};
   parts[PART_OPTIMIZER] = compile_ticks (c, optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
   parts[PART_HOST] = compile_ticks (c, sw->host_step_us * 1e-6);
@@ -464,26 +478,26 @@ put_end (Row *w)
   }
 }
 
-static ProgramSet *
-link_ranks (Compile *c)
+ProgramSet *
+compile_link (Compile *c)
 {
   guint n = c->t->ranks;
   guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
   gboolean embed = c->s->model.tied_embeddings && first != last;
-  ProgramSet *set = program_builder_finish (c->b, n, c->n_peers, N_SLOTS, embed ? 2 : 1);
+  ProgramSet *set = program_builder_finish (c->b, n, c->n_peers, COMPILE_N_SLOTS, embed ? 2 : 1);
   guint32 weight = (guint32)(c->s->cluster.gpus / n);
   set->group_size[0] = n;
   for (guint r = 0; r < n; r++) {
     for (guint offset = 0; offset < n; offset++)
       if (c->slot[offset] != G_MAXUINT32)
         set->peers[r * c->n_peers + c->slot[offset]] = (r + offset) % n;
-    set->groups[r * N_SLOTS + SLOT_STEP] = 0;
+    set->groups[r * COMPILE_N_SLOTS + COMPILE_SLOT_STEP] = 0;
     set->rank_weight[r] = weight;
   }
   if (embed) {
     set->group_size[1] = 2;
-    set->groups[first * N_SLOTS + SLOT_EMBED] = 1;
-    set->groups[last * N_SLOTS + SLOT_EMBED] = 1;
+    set->groups[first * COMPILE_N_SLOTS + COMPILE_SLOT_EMBED] = 1;
+    set->groups[last * COMPILE_N_SLOTS + COMPILE_SLOT_EMBED] = 1;
   }
   return set;
 }
@@ -524,6 +538,73 @@ join_copies (Compile *c)
     return;
   join_group (c, &c->p.groups.dp);
   join_group (c, &c->p.groups.edp);
+  join_group (c, &c->p.groups.shard);
+}
+
+void
+compile_prepare (Compile *c)
+{
+  pricing_init (&c->p, c->s);
+  join_copies (c);
+  c->stream_names = stream_names;
+  c->barrier = compile_has_barrier (c->s, c->t);
+  c->b = program_builder_new (STREAM_COUNT, stream_names);
+  if (spec_is_fsdp (c->s) && c->times == NULL)
+    fsdp_init (c);
+  c->split = has_dp (c) && c->s->software.dp_overlap_grad && c->times == NULL && c->fsdp == NULL;
+  c->every = c->s->parallel.zero_stage == 2 && c->s->software.dp_reduce_every;
+  c->rendezvous = !c->s->software.pp_overlap && may_rendezvous (c->t);
+  compile_costs (c);
+  find_peers (c);
+  c->scattered = c->n_peers > PROGRAM_MAX_PEERS;
+  c->n_peers = MIN (c->n_peers, PROGRAM_MAX_PEERS);
+  find_last_backward (c);
+  compile_find_pairs (c);
+  count_positions (c);
+}
+
+void
+compile_release (Compile *c)
+{
+  compile_costs_clear (c);
+  program_builder_free (c->b);
+  g_free (c->act_count);
+  g_free (c->grad_count);
+  g_free (c->pos_f);
+  g_free (c->pos_b);
+  g_free (c->last_back);
+  g_free (c->slot);
+}
+
+void
+compile_row (Row *w)
+{
+  const SchedTable *t = w->c->t;
+  compile_begin (w);
+  g_assert (program_count (w->c->b, STREAM_COMPUTE) == begin_ops (w->c));
+  for (guint32 i = t->first[w->rank]; i < t->first[w->rank + 1]; i++) {
+    compile_action (w, &t->actions[i], i);
+    compile_send (w, &t->actions[i]);
+  }
+}
+
+gboolean
+compile_check (const Compile *c, gboolean overflown, GError **error)
+{
+  if (c->overflow)
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
+                 "the step has an operation of days: the clock of a step ends after 106 days");
+  else if (overflown)
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
+                 "a rank has more than %u operations on one stream", PROGRAM_MAX_COUNT);
+  else if (c->scattered)
+    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
+                 "the stages lie too scattered: a rank would have more than %d distances to its "
+                 "neighbours",
+                 PROGRAM_MAX_PEERS);
+  else
+    return TRUE;
+  return FALSE;
 }
 
 ProgramSet *
@@ -531,50 +612,17 @@ compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
               GError **error)
 {
   Compile c = {.s = s, .t = t, .sl = sl, .times = times};
-  pricing_init (&c.p, s);
-  join_copies (&c);
-  c.b = program_builder_new (STREAM_COUNT, stream_names);
-  c.split = has_dp (&c) && s->software.dp_overlap_grad && times == NULL;
-  c.rendezvous = !s->software.pp_overlap && may_rendezvous (t);
-  compile_costs (&c);
-  find_peers (&c);
-  c.scattered = c.n_peers > PROGRAM_MAX_PEERS;
-  c.n_peers = MIN (c.n_peers, PROGRAM_MAX_PEERS);
-  find_last_backward (&c);
-  compile_find_pairs (&c);
-  count_positions (&c);
+  compile_prepare (&c);
   for (guint r = 0; r < t->ranks && !c.scattered; r++) {
     Row w = {.c = &c, .rank = r};
     program_begin (c.b);
-    put_begin (&w);
-    g_assert (program_count (c.b, STREAM_COMPUTE) == begin_ops (&c));
-    for (guint32 i = t->first[r]; i < t->first[r + 1]; i++)
-      put_action (&w, &t->actions[i], i);
-    put_end (&w);
+    compile_row (&w);
+    compile_end (&w);
   }
   gboolean overflown = program_builder_overflown (c.b);
-  ProgramSet *set = c.scattered ? NULL : link_ranks (&c);
-  compile_costs_clear (&c);
-  program_builder_free (c.b);
-  g_free (c.act_count);
-  g_free (c.grad_count);
-  g_free (c.pos_f);
-  g_free (c.pos_b);
-  g_free (c.last_back);
-  g_free (c.slot);
-  if (c.overflow) {
-    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
-                 "the step has an operation of days: the clock of a step ends after 106 days");
+  ProgramSet *set = c.scattered ? NULL : compile_link (&c);
+  compile_release (&c);
+  if (!compile_check (&c, overflown, error))
     g_clear_pointer (&set, program_set_free);
-  } else if (overflown) {
-    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW,
-                 "a rank has more than %u operations on one stream", PROGRAM_MAX_COUNT);
-    g_clear_pointer (&set, program_set_free);
-  } else if (c.scattered) {
-    g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID,
-                 "the stages lie too scattered: a rank would have more than %d distances to its "
-                 "neighbours",
-                 PROGRAM_MAX_PEERS);
-  }
   return set;
 }

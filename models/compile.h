@@ -12,7 +12,15 @@
 #include "layer_cost.h"
 #include "sched.h"
 
-enum { STREAM_COMPUTE, STREAM_NEXT, STREAM_PREV, STREAM_DP, STREAM_HOST, STREAM_COUNT };
+enum {
+  STREAM_COMPUTE,
+  STREAM_NEXT,
+  STREAM_PREV,
+  STREAM_DP,
+  STREAM_HOST,
+  STREAM_OUTER, /* all-reduce of shards over their replicas */
+  STREAM_COUNT
+};
 
 /* How the layers lie on the stages (global, virtual). */
 typedef struct {
@@ -37,6 +45,9 @@ StageParams stage_params_per_rank (const Spec *s, const StageLayers *sl, guint s
 typedef struct {
   double forward_s, input_grad_s, weight_grad_s, p2p_s;
 } StageTimes;
+
+/* Do all ranks wait for each other at the end of the step (gradient norm)? */
+gboolean compile_has_barrier (const Spec *s, const SchedTable *t);
 
 ProgramSet *compile_step (const Spec *s, const SchedTable *t, const StageLayers *sl,
                           const StageTimes *times, GError **error);

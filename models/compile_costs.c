@@ -1,5 +1,5 @@
 /* Prices of the stages' passes for compile.c. */
-#include "compile_int.h"
+#include "compile_fsdp.h"
 
 #include <string.h>
 
@@ -34,8 +34,8 @@ compile_layer_cost (Compile *c, gint64 layer, LayerPass pass)
 }
 
 /* Host time that cannot run ahead (the host waits for each transfer) shows as idle GPU time. */
-static void
-add_host_gap (Compile *c, PassCost *cost)
+void
+compile_host_gap (Compile *c, PassCost *cost)
 {
   SimTime gap = compile_ticks (c, c->s->software.host_chunk_us * 1e-6);
   cost->part[PART_HOST] += gap;
@@ -77,17 +77,80 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
     for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
       pass_cost_add (out, &more);
   }
-  add_host_gap (c, out);
+  compile_host_gap (c, out);
   if (pass != LP_WEIGHT_GRAD)
     out->host += compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
 }
 
-static StageParams
-layer_params (const Compile *c, gint64 layer)
+StageParams
+compile_layer_params (const Compile *c, gint64 layer)
 {
   StageLayers one = {
       .n_stages = 3, .first_layer = (gint64[]){0, layer, 0}, .n_layers = (gint64[]){0, 1, 0}};
   return stage_params_per_rank (c->s, &one, 1);
+}
+
+const CollGroup *
+compile_expert_shard (const Compile *c)
+{
+  const RankGroups *g = &c->p.groups;
+  return g->edp.ranks <= g->shard.ranks ? &g->edp : &g->shard;
+}
+
+/* Compute beside a collective runs at 1/f of its speed until one of them ends. */
+void
+compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside)
+{
+  double f = c->s->software.dp_overlap_slowdown, slow = (double)pc->part[PART_COMPUTE] * f;
+  if (f <= 1 || beside <= 0)
+    return;
+  double more =
+      slow <= (double)beside ? slow - (double)pc->part[PART_COMPUTE] : (double)beside * (1 - 1 / f);
+  pc->part[PART_COMPUTE] += (SimTime)more;
+  pc->total += (SimTime)more;
+}
+
+double
+compile_reduce_s (const Compile *c, const CollGroup *group, double params)
+{
+  const Spec *s = c->s;
+  CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
+  if (group->ranks <= 1 || !(params > 0))
+    return 0;
+  return coll_time_s (s->fabric, op, group, params * s->software.dp_reduce_bytes, NULL);
+}
+
+gboolean
+compile_bucket_full (const Compile *c, double params)
+{
+  const SoftwareProfile *sw = &c->s->software;
+  return sw->dp_bucket_bytes > 0 && params * sw->dp_reduce_bytes >= sw->dp_bucket_bytes;
+}
+
+/* Reductions under way while the last backward goes on: gradients that fill the bucket at hand, and
+ * the time that the full ones still need. */
+typedef struct {
+  StageParams filled;
+  SimTime queue;
+} Beside;
+
+static void
+piece_beside (Compile *c, Beside *b, PassCost *pc, StageParams params)
+{
+  if (c->s->software.dp_overlap_slowdown <= 1)
+    return;
+  compile_slow_beside (c, pc, b->queue);
+  b->queue = MAX (0, b->queue - pc->total);
+  b->filled.dense += params.dense;
+  b->filled.experts += params.experts;
+  if (compile_bucket_full (c, b->filled.dense)) {
+    b->queue += compile_ticks (c, compile_reduce_s (c, &c->p.groups.dp, b->filled.dense));
+    b->filled.dense = 0;
+  }
+  if (compile_bucket_full (c, b->filled.experts)) {
+    b->queue += compile_ticks (c, compile_reduce_s (c, &c->p.groups.edp, b->filled.experts));
+    b->filled.experts = 0;
+  }
 }
 
 /* All multi-token modules as one piece; returns its cost. */
@@ -114,10 +177,12 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   StageParams *params = g_new0 (StageParams, c->sl->n_layers[stage] + 3);
   double table = (double)c->p.vocab_padded * (double)c->s->model.hidden / (double)c->s->parallel.tp;
   PassCost more;
+  Beside beside = {.queue = 0};
   guint n = 0;
   if (stage + 1 == c->sl->n_stages) {
     head_pass_cost (&c->p, pass, &more);
     params[n].dense = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : table;
+    piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
     if (c->s->model.mtp_layers > 0) {
       costs[n] = mtp_piece (c, pass, &params[n]);
@@ -128,13 +193,15 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
     gint64 layer = c->sl->first_layer[stage] + i;
     PassCost lc = *compile_layer_cost (c, layer, pass);
     if (n == 0)
-      add_host_gap (c, &lc);
-    params[n] = layer_params (c, layer);
+      compile_host_gap (c, &lc);
+    params[n] = compile_layer_params (c, layer);
+    piece_beside (c, &beside, &lc, params[n]);
     costs[n++] = program_cost_parts (c->b, lc.part);
   }
   if (stage == 0) {
     embedding_pass_cost (&c->p, pass, &more);
     params[n].dense = table + (double)(c->s->model.max_positions * c->s->model.hidden);
+    piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
   }
   sc->n_pieces = n;
@@ -209,6 +276,8 @@ compile_costs (Compile *c)
         stage_pieces (c, s, pass);
     }
   }
+  if (c->fsdp != NULL)
+    fsdp_costs (c, kinds);
   transfer_cost (c);
 }
 
@@ -221,6 +290,7 @@ compile_costs_clear (Compile *c)
     g_free (c->stage[s].piece_params);
   }
   g_clear_pointer (&c->stage, g_free);
+  g_clear_pointer (&c->fsdp, fsdp_free);
   g_clear_pointer (&c->paired, g_free);
   g_clear_pointer (&c->pair_cost, g_hash_table_unref);
 }

@@ -15,6 +15,7 @@ typedef struct {
   StageParams *piece_params; /* parameters whose gradients are complete after the piece */
 } StageCost;
 
+typedef struct Fsdp Fsdp;
 #define LAYER_KINDS 8 /* MoE or dense, full attention among windows, delta rule */
 
 typedef struct {
@@ -24,19 +25,22 @@ typedef struct {
   const StageTimes *times;
   Pricing p;
   ProgramBuilder *b;
+  const char *const *stream_names;
   StageCost *stage;
   PassCost layer[LAYER_KINDS][LP_COUNT]; /* memo by kind of layer */
   gboolean have[LAYER_KINDS][LP_COUNT];
   PassCost pair[LAYER_KINDS][LAYER_KINDS]; /* memo of forward beside backward */
   gboolean have_pair[LAYER_KINDS][LAYER_KINDS];
-  guint32 *paired; /* per action: index of the partner + 1, 0 alone; NULL without overlap */
-  GHashTable
-      *pair_cost; /* forward stage << 16 | backward stage → index + 1 of the forward's cost */
+  guint32 *paired;       /* per action: index of the partner + 1, 0 alone; NULL without overlap */
+  GHashTable *pair_cost; /* of compile_pairs.c: index + 1 of a cost; only looked up */
   guint32 send_cost, zero_cost;
   gboolean host_bound; /* some pass needs the host stream */
   gboolean split;      /* the last backward is cut into pieces */
+  gboolean every;      /* … and so is every other: gradients are reduced in each */
   gboolean rendezvous; /* a transfer waits until its receiver has posted it */
+  gboolean barrier;    /* the ranks end the step together */
   gboolean overflow;   /* a time did not fit the clock */
+  Fsdp *fsdp;          /* parameters are sharded and gathered unit by unit; else NULL */
   guint32 *slot;       /* [offset on the ring of ranks]: peer slot, 0 … n_peers-1 */
   guint n_peers;
   gboolean scattered;              /* more peers than a wait can name */
@@ -45,14 +49,62 @@ typedef struct {
   guint32 *last_back; /* per stage: index in its row of the action that completes gradients */
 } Compile;
 
+/* One row of the table while it is emitted. */
+typedef struct {
+  Compile *c;
+  guint rank;
+  guint32 sends_next, sends_prev;   /* so far */
+  guint32 waited_next, waited_prev; /* of them, by the compute stream */
+  guint32 actions;                  /* so far; = host operations */
+} Row;
+
+enum { COMPILE_SLOT_STEP, COMPILE_SLOT_EMBED, COMPILE_N_SLOTS };
+
+static inline gsize
+compile_at (const Compile *c, guint stage, guint mb)
+{
+  return (gsize)stage * c->t->microbatches + mb;
+}
+
+void compile_prepare (Compile *c); /* costs, peers, positions; c has s, t, sl and times */
+void compile_release (Compile *c);
+gboolean compile_check (const Compile *c, gboolean overflown, GError **error);
+/* Emission of a rank's operations: what comes before the first action, the actions with their
+ * transfers, the end of the step. compile_row is begin and all actions. */
+void compile_begin (Row *w);
+void compile_action (Row *w, const SchedAction *a, guint32 index);
+void compile_send (Row *w, const SchedAction *a);
+void compile_row (Row *w);
+void compile_end (Row *w);
+ProgramSet *compile_link (Compile *c);
+/* Whether an action has somebody to send to (feeds) or waits for a transfer (is fed); the stream of
+ * a transfer between two ranks. */
+gboolean compile_feeds (const Compile *c, const SchedAction *a);
+gboolean compile_is_fed (const Compile *c, const SchedAction *a);
+guint compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient);
+
 void compile_costs (Compile *c);
 /* Cost of the forward of one stage (forward TRUE) or of the backward of another when both run as a
  * pair whose all-to-alls overlap; index into the costs. */
 guint32 compile_pair_cost (Compile *c, guint forward_stage, guint backward_stage, gboolean forward);
+/* Further host time of one half of a pair on this stage. */
+SimTime compile_pair_host (Compile *c, guint stage);
 void compile_find_pairs (Compile *c);
 guint compile_layer_kind (const ModelSpec *m, gint64 layer); /* 0 … LAYER_KINDS-1 */
 const PassCost *compile_layer_cost (Compile *c, gint64 layer, LayerPass pass);
 void compile_costs_clear (Compile *c);
+void compile_host_gap (Compile *c, PassCost *cost);
+/* Compute of a pass that runs beside so much of a dp collective is slowed by dp_overlap_slowdown.
+ */
+void compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside);
+/* Time to reduce the gradients of so many parameters over a group (0 when there is nothing to do),
+ * and whether a bucket of them is full. */
+double compile_reduce_s (const Compile *c, const CollGroup *group, double params);
+gboolean compile_bucket_full (const Compile *c, double params);
+StageParams compile_layer_params (const Compile *c, gint64 layer); /* of one layer, on one rank */
+/* Ranks that share one copy of the same experts (sharded parameters). */
+const CollGroup *compile_expert_shard (const Compile *c);
+double compile_gather_bytes (const Spec *s); /* per gathered parameter */
 /* Seconds to ticks; sets c->overflow and returns 0 when the clock cannot hold them. */
 SimTime compile_ticks (Compile *c, double seconds);
 

@@ -41,6 +41,14 @@ gboolean exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error);
 gboolean exec_run_events (const ProgramSet *set, SimEngine *engine, const ExecOptions *opt,
                           ExecResult *res, GError **error);
 
+/* Fingerprint of a timeline: every completion time, rank by rank and stream by stream. */
+typedef struct {
+  guint64 lane[4], n, seed;
+} ExecHash;
+void exec_hash_begin (ExecHash *h, guint64 operations);
+void exec_hash_add (ExecHash *h, const SimTime *ends, gsize n);
+guint64 exec_hash_end (const ExecHash *h);
+
 /* Writes the timeline of a recorded run, one track per stream; ranks [first, last]. */
 void exec_trace (const ProgramSet *set, const ExecResult *res, SimTrace *trace, guint first,
                  guint last);

@@ -174,11 +174,38 @@ report_overflow (GError **error)
   return FALSE;
 }
 
+void
+exec_hash_begin (ExecHash *h, guint64 operations)
+{
+  for (guint i = 0; i < 4; i++) /* lanes: each step waits for a multiplication */
+    h->lane[i] = operations + i;
+  h->seed = operations;
+  h->n = 0;
+}
+
+void
+exec_hash_add (ExecHash *h, const SimTime *ends, gsize n)
+{
+  for (gsize i = 0; i < n; i++, h->n++) {
+    guint64 *lane = &h->lane[h->n & 3];
+    guint64 x = (*lane ^ (guint64)ends[i]) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
+    *lane = x ^ x >> 32;
+  }
+}
+
+guint64
+exec_hash_end (const ExecHash *h)
+{
+  guint64 x = h->seed;
+  for (guint i = 0; i < 4; i++)
+    x = (x ^ h->lane[i]) * G_GUINT64_CONSTANT (0xff51afd7ed558ccd);
+  return x ^ x >> 32;
+}
+
 static void
 collect (const Fast *f, ExecResult *res)
 {
   const ProgramSet *set = f->set;
-  guint64 hash = f->done;
   res->end = 0;
   res->last_rank = 0;
   res->operations = f->done;
@@ -192,16 +219,10 @@ collect (const Fast *f, ExecResult *res)
       res->last_rank = r;
     }
   }
-  /* every operation, not the ends of the ranks alone; in four lanes, as each waits for a multiply
-   */
-  guint64 lane[4] = {hash, hash + 1, hash + 2, hash + 3};
-  for (guint64 i = 0; i < f->done; i++) {
-    guint64 h = (lane[i & 3] ^ (guint64)res->ends[i]) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
-    lane[i & 3] = h ^ h >> 32;
-  }
-  for (guint i = 0; i < 4; i++)
-    hash = (hash ^ lane[i]) * G_GUINT64_CONSTANT (0xff51afd7ed558ccd);
-  res->fingerprint = hash ^ hash >> 32;
+  ExecHash h;
+  exec_hash_begin (&h, f->done);
+  exec_hash_add (&h, res->ends, f->done);
+  res->fingerprint = exec_hash_end (&h);
 }
 
 gboolean

@@ -1,7 +1,8 @@
 /* gpu: life of a profile, its checks, and the memory-bound kernels. */
 #include "gpu_profile.h"
 
-const char *const attn_kernel_names[] = {"unfused", "flash1", "flash2", "flash3", "cudnn", NULL};
+const char *const attn_kernel_names[] = {"unfused", "flash1", "triton", "flash2",
+                                         "flash3",  "cudnn",  NULL};
 const char *const memk_names[] = {"stream",      "elementwise", "norm_fwd", "norm_bwd",
                                   "softmax_fwd", "softmax_bwd", "xent",     "optimizer",
                                   "embedding",   NULL};

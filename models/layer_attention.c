@@ -132,7 +132,8 @@ void
 emit_attention_core (Emit *e, gint64 layer, Pass pass)
 {
   const Spec *s = e->p->s;
-  gboolean is_unfused = e->p->attention == ATTN_UNFUSED;
+  gboolean is_unfused =
+      e->p->attention == ATTN_UNFUSED || (s->model.attn_sinks && s->software.attn_sinks_unfused);
   gboolean wide = e->wide;
   Core c;
   core_dims (e->p, &c);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "exec.h"
+#include "fabric.h"
 #include "gpu_profile.h"
 #include "layer_emit.h"
 
@@ -150,17 +151,36 @@ emit_small (Emit *e)
   put_compute (e, gpu_kernel_floor_s (e->p->s->gpu));
 }
 
-/* Bytes read and written for an element: 2 in; 1 (or half) out for each orientation; a further read
- * where the scale comes from the tensor itself. */
+/* The scale of a whole tensor is taken from the tensor itself: it is read once more for its
+ * maximum. */
+static gboolean
+scales_tensor (const Spec *s)
+{
+  return s->train.precision == DT_FP4 ||
+         (s->train.precision == DT_FP8 && s->software.fp8_recipe == FP8_CURRENT);
+}
+
+/* Bytes read and written for an element: 2 in; 1 (or half) out for each orientation, and in 4 bits
+ * a read for each, as one of them is rotated (random Hadamard transform). */
 static double
 quantise_bytes (const Spec *s, gboolean both)
 {
   double out = dtype_bytes (s->train.precision) * (both ? 2.0 : 1.0);
-  gboolean whole = s->train.precision == DT_FP4 ||
-                   (s->train.precision == DT_FP8 && s->software.fp8_recipe == FP8_CURRENT);
-  return 2.0 + out + (whole ? 2.0 : 0.0);
+  double in = s->train.precision == DT_FP4 && both ? 4.0 : 2.0;
+  return in + out + (scales_tensor (s) ? 2.0 : 0.0);
 }
 
+/* Kernels of a conversion: the cast; for tensor scales the maximum and the scale before it; for
+ * block scales their reordering for the GEMM, in each orientation. */
+static double
+quantise_kernels (const Spec *s)
+{
+  gboolean delayed = s->train.precision == DT_FP8 && s->software.fp8_recipe == FP8_DELAYED;
+  return delayed ? 1.0 : 3.0;
+}
+
+/* Grouped linear layers quantise the rows of each expert apart, each kernel at least the smallest.
+ */
 void
 emit_quantise (Emit *e, const char *name, double elements, gboolean both)
 {
@@ -169,9 +189,12 @@ emit_quantise (Emit *e, const char *name, double elements, gboolean both)
     return;
   double bytes = elements * quantise_bytes (s, both);
   double t = gpu_cast_fp8_s (s->gpu, bytes / 3.0); /* that function moves 3 bytes an element */
+  double launches = quantise_kernels (s) * (double)MAX (e->experts, 1);
+  t += (launches - 1.0) * gpu_kernel_floor_s (s->gpu);
   record (e, name, "memory", t, 0, bytes, FALSE);
   put_compute (e, t);
   e->kernels++;
+  e->host_us += (double)e->experts * s->software.host_expert_us * quantise_kernels (s);
 }
 
 void
@@ -204,8 +227,11 @@ finish_pass (Emit *e, PassCost *out)
   const SoftwareProfile *sw = &e->p->s->software;
   memset (out, 0, sizeof *out);
   out->kernels = e->kernels + e->calls;
+  double layer_us = e->host_layer_us * (sw->cuda_graph ? sw->host_graph_share : 1.0);
   double host_us = (sw->cuda_graph ? 0.0 : sw->host_kernel_us) * (double)e->kernels +
-                   sw->host_comm_us * (double)e->calls + e->host_us;
+                   sw->host_comm_us * (double)e->calls + e->host_us + layer_us;
+  if (e->p->s->fabric->cpu == FABRIC_ARM)
+    host_us *= sw->host_arm_factor;
   out->host = ticks (e, host_us * 1e-6);
   out->overflow = e->overflow;
   if (program_count (e->b, EMIT_COMPUTE) == 0 && program_count (e->b, EMIT_COMM) == 0)
@@ -269,8 +295,8 @@ layer_pair_cost (const Pricing *p, gint64 forward_layer, gint64 backward_layer, 
   Emit f = {.p = p, .b = b, .beside_ep_s = &beside};
   Emit r = {.p = p, .b = b, .beside_ep_s = &beside};
   program_begin (b);
-  r.host_us += p->s->software.host_layer_bwd_us;
-  f.host_us += p->s->software.host_layer_fwd_us;
+  r.host_layer_us += p->s->software.host_layer_bwd_us;
+  f.host_layer_us += p->s->software.host_layer_fwd_us;
   emit_layer_again (&r, backward_layer);
   emit_mlp_tail_backward (&r);
   emit_moe_collect_backward (&r);
@@ -293,6 +319,7 @@ layer_pair_cost (const Pricing *p, gint64 forward_layer, gint64 backward_layer, 
   f.kernels += r.kernels;
   f.calls += r.calls;
   f.host_us += r.host_us;
+  f.host_layer_us += r.host_layer_us;
   finish_pass (&f, out);
 }
 

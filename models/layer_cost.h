@@ -42,8 +42,10 @@ typedef struct {
 typedef struct {
   CollGroup tp, cp, dp, dp_only; /* dp: dp*cp ranks that hold the same weights */
   CollGroup etp, ep,
-      edp; /* experts: tensor parallel, expert parallel, ranks with the same experts */
+      edp;       /* experts: tensor parallel, expert parallel, ranks with the same experts */
   CollGroup all; /* every rank of the job */
+  CollGroup shard, replica, hpz; /* sharded parameters: who shares one copy, who holds the same
+                                  * shard, who shares the second copy (spec_shard_ranks) */
   gboolean pp_same_node;
   int pp_members; /* GPUs of a node that send to the next stage at the same time */
   int pp_sharers; /* of them through one NIC */

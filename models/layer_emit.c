@@ -109,6 +109,8 @@ static void
 wgrad (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
 {
   emit_gemm (e, name, GEMM_WGRAD, n, k, tokens, 1);
+  if (spec_is_fsdp (e->p->s)) /* reduced as it is; only shards are added up */
+    return;
   if (!e->p->s->software.grad_accum_fusion) /* gradient is added to the main gradient apart */
     emit_memory (e, "grad add", MEMK_STREAM,
                  (double)n * (double)k * (e->p->act_bytes + 2.0 * main_grad_bytes (e)));
@@ -278,11 +280,12 @@ mixer_forward (Emit *e, const Dims *d, gint64 layer)
 }
 
 static void
-mlp_forward (Emit *e, const Dims *d)
+mlp_forward (Emit *e, const Dims *d, gboolean whole)
 {
   column_forward (e, "mlp up", d->T, d->up, d->h);
   activation (e, d, TRUE);
-  row_forward (e, "mlp down", d->T, d->h, d->ffn);
+  if (whole)
+    row_forward (e, "mlp down", d->T, d->h, d->ffn);
 }
 
 void
@@ -309,15 +312,18 @@ emit_mlp_tail_forward (Emit *e)
   residual_forward (e, &d);
 }
 
+/* whole FALSE: only what backward needs again. The last map's output is not among it, so that a
+ * recomputation that stops early leaves it out. */
 static void
-layer_forward (Emit *e, const Dims *d, gint64 layer)
+layer_forward (Emit *e, const Dims *d, gint64 layer, gboolean whole)
 {
   emit_attention_half_forward (e, layer);
   if (model_layer_is_moe (&e->p->s->model, layer))
     emit_moe_forward (e);
   else
-    mlp_forward (e, d);
-  emit_mlp_tail_forward (e);
+    mlp_forward (e, d, whole);
+  if (whole)
+    emit_mlp_tail_forward (e);
 }
 
 static void
@@ -412,8 +418,8 @@ emit_layer_again (Emit *e, gint64 layer)
   Dims d;
   dims (e->p, &d);
   if (s->train.recompute == RECOMPUTE_FULL) {
-    e->host_us += s->software.host_layer_fwd_us;
-    layer_forward (e, &d, layer);
+    e->host_layer_us += s->software.host_layer_fwd_us;
+    layer_forward (e, &d, layer, !s->software.recompute_early_stop);
     return;
   }
   for (gint64 i = 0; spec_recomputes (s, RECOMP_LAYERNORM) && i < s->model.norms_per_layer; i++)
@@ -421,7 +427,7 @@ emit_layer_again (Emit *e, gint64 layer)
   if (moe && spec_recomputes (s, RECOMP_MOE))
     emit_moe_forward (e);
   else if (!moe && spec_recomputes (s, RECOMP_MLP))
-    mlp_forward (e, &d);
+    mlp_forward (e, &d, TRUE);
 }
 
 void
@@ -431,12 +437,12 @@ emit_layer (Emit *e, gint64 layer, LayerPass pass)
   Dims d;
   dims (e->p, &d);
   if (pass == LP_FORWARD) {
-    e->host_us += s->software.host_layer_fwd_us;
-    layer_forward (e, &d, layer);
+    e->host_layer_us += s->software.host_layer_fwd_us;
+    layer_forward (e, &d, layer, TRUE);
     return;
   }
   if (pass != LP_WEIGHT_GRAD) {
-    e->host_us += s->software.host_layer_bwd_us;
+    e->host_layer_us += s->software.host_layer_bwd_us;
     emit_layer_again (e, layer);
   }
   layer_backward (e, &d, layer, pass);
@@ -526,9 +532,10 @@ emit_embedding (Emit *e, gint64 layer, LayerPass pass)
   if (is_sp (e))
     emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
   emit_memory (e, "embedding grad", MEMK_EMBEDDING, 3.0 * act);
-  /* a dense gradient table is zeroed, written and added to the main gradient */
-  emit_memory (e, "embedding grad table", MEMK_STREAM,
-               table * (2.0 * d.a + 2.0 * main_grad_bytes (e)));
+  /* a dense gradient table is zeroed, written and added to the main gradient; a tied one of sharded
+   * parameters to the head's */
+  double main_grad = spec_is_fsdp (s) ? (m->tied_embeddings ? d.a : 0) : main_grad_bytes (e);
+  emit_memory (e, "embedding grad table", MEMK_STREAM, table * (2.0 * d.a + 2.0 * main_grad));
 }
 
 static void

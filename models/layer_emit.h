@@ -18,8 +18,8 @@ typedef struct {
   gboolean wide;       /* GEMMs in 16 bits whatever the precision */
   gint64 experts;      /* > 0: GEMMs are grouped over so many local experts */
   guint kernels, calls;
-  double host_us;
-  gboolean overflow; /* a kernel's time did not fit the clock */
+  double host_us, host_layer_us; /* host_layer_us: the part that graphs can take */
+  gboolean overflow;             /* a kernel's time did not fit the clock */
 } Emit;
 
 void emit_gemm (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 k,

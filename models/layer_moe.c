@@ -62,6 +62,20 @@ distinct (double experts, double k, double n)
   return n * (1 - none);
 }
 
+/* The same where a token's experts are drawn from some of the router's groups (node-limited
+ * routing, arXiv 2412.19437, section 2.1.2): groups and ranks are both runs of consecutive experts.
+ */
+static double
+reached (const ModelSpec *m, double n)
+{
+  double experts = (double)m->num_experts, k = (double)m->experts_per_token;
+  double groups = (double)m->router_groups, drawn = (double)m->router_topk_groups;
+  if (groups <= 1 || drawn >= groups)
+    return distinct (experts, k, n);
+  double within = n >= groups ? n * drawn / groups : distinct (groups, drawn, n);
+  return distinct (experts * drawn / groups, k, within);
+}
+
 static double
 kernel_dispatch_s (const Pricing *p, const MoeDims *d, double elem, double *bytes)
 {
@@ -69,13 +83,13 @@ kernel_dispatch_s (const Pricing *p, const MoeDims *d, double elem, double *byte
   const Fabric *f = s->fabric;
   const CollGroup *g = &p->groups.ep;
   const SoftwareProfile *sw = &s->software;
-  double load = spec_moe_load (s), experts = (double)s->model.num_experts;
+  double load = spec_moe_load (s);
   double row = d->h * elem * d->tokens * load, r = g->ranks_per_node;
-  double nv = row * distinct (experts, d->k, g->ranks) * (r - 1) / r;
+  double nv = row * reached (&s->model, g->ranks) * (r - 1) / r;
   double t = nv / (sw->ep_nvlink_efficiency * f->a2a.Bps * fabric_share (f, g));
   *bytes = nv;
   if (g->nodes > 1) {
-    double net = row * distinct (experts, d->k, g->nodes) * (g->nodes - 1) / g->nodes;
+    double net = row * reached (&s->model, g->nodes) * (g->nodes - 1) / g->nodes;
     *bytes += net;
     t = MAX (t, r * net / (sw->ep_net_efficiency * fabric_group_net_Bps (f, g)));
     t += f->net_base_s;
@@ -255,13 +269,13 @@ emit_moe_experts (Emit *e)
     emit_host_gap (e, e->p->s->software.host_moe_sync_us);
   if (sorts_after (e, &d))
     reorder (e, &d, "sort by expert", d.rows, d.rows);
-  emit_quantise (e, "quantise expert input", (double)rows * d.h, TRUE);
   e->experts = d.local;
+  emit_quantise (e, "quantise expert input", (double)rows * d.h, TRUE);
   emit_gemm (e, "experts up", GEMM_FORWARD, d.per_expert, d.up, m->hidden, d.local);
   e->experts = 0;
   emit_activation (e, TRUE, rows, d.ffn);
-  emit_quantise (e, "quantise expert hidden", (double)rows * (double)d.ffn, TRUE);
   e->experts = d.local;
+  emit_quantise (e, "quantise expert hidden", (double)rows * (double)d.ffn, TRUE);
   emit_gemm (e, "experts down", GEMM_FORWARD, d.per_expert, m->hidden, d.ffn, d.local);
   e->experts = 0;
   if (sorts_after (e, &d))
@@ -331,8 +345,8 @@ emit_moe_experts_backward (Emit *e, LayerPass pass)
       emit_activation (e, TRUE, rows, d.ffn);
       emit_quantise (e, "quantise expert hidden", (double)rows * (double)d.ffn, FALSE);
     }
-    emit_quantise (e, "quantise expert grad", (double)rows * d.h, TRUE);
     e->experts = d.local;
+    emit_quantise (e, "quantise expert grad", (double)rows * d.h, TRUE);
     emit_gemm (e, "experts down dgrad", GEMM_DGRAD, d.per_expert, d.ffn, m->hidden, d.local);
     e->experts = 0;
   }
@@ -340,8 +354,8 @@ emit_moe_experts_backward (Emit *e, LayerPass pass)
     expert_wgrad (e, &d, "experts down wgrad", m->hidden, d.ffn);
   if (inputs) {
     emit_activation (e, FALSE, rows, d.ffn);
-    emit_quantise (e, "quantise expert grad", (double)rows * (double)d.up, TRUE);
     e->experts = d.local;
+    emit_quantise (e, "quantise expert grad", (double)rows * (double)d.up, TRUE);
     emit_gemm (e, "experts up dgrad", GEMM_DGRAD, d.per_expert, m->hidden, d.up, d.local);
     e->experts = 0;
   }

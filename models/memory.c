@@ -105,6 +105,27 @@ bytes_per_param (const Spec *s, double *param, double *state)
   }
 }
 
+/* Sharded parameters: units at work and fetched ahead, the root unit or, without resharding, all
+ * that the rank runs; the second copy of hpZ; and one unit's gradients before they are reduced. */
+static double
+gathered_bytes (const Spec *s, RankParams held, double layer_params, double gather)
+{
+  const SoftwareProfile *sw = &s->software;
+  const double all = (double)(held.dense + held.experts);
+  const double unit = MIN (all, layer_params * MAX (1, sw->fsdp_unit_layers));
+  const double root =
+      sw->fsdp_root_held ? (double)(spec_padded_vocab (s) * s->model.hidden / s->parallel.tp) : 0;
+  double b = unit * sw->dp_reduce_bytes;
+
+  if (spec_reshards (s))
+    b += MIN (all, unit * (1 + sw->fsdp_prefetch) + root) * gather;
+  else
+    b += all * gather;
+  if (s->parallel.hpz_size > 0)
+    b += all * gather / (double)s->parallel.hpz_size;
+  return b;
+}
+
 /* The layers, messages and copies that are there beside the states; see memory.h. */
 static double
 static_buffers (const Spec *s, const SchedTable *t, RankParams held, double layer_params)
@@ -116,14 +137,12 @@ static_buffers (const Spec *s, const SchedTable *t, RankParams held, double laye
 
   if (t->ranks > 1)
     b += 2 * model_hidden_bytes (s);
-  if (s->parallel.zero_stage >= 2)
-    b += MAX (sw->dp_bucket_bytes,
-              s->parallel.zero_stage >= 3 ? layer_params * sw->dp_reduce_bytes : 0);
-  if (s->parallel.zero_stage >= 3)
-    b += 2 * layer_params * gather; /* the layer at work and the one fetched ahead */
+  if (spec_is_fsdp (s))
+    b += gathered_bytes (s, held, layer_params, gather);
+  else if (s->parallel.zero_stage >= 2)
+    b += sw->dp_bucket_bytes;
   if (bits < 2) /* the quantised weight and its transpose, as Transformer Engine keeps them */
-    b += 2 * bits *
-         (s->parallel.zero_stage >= 3 ? layer_params : (double)(held.dense + held.experts));
+    b += 2 * bits * (spec_is_fsdp (s) ? layer_params : (double)(held.dense + held.experts));
   return b;
 }
 
@@ -178,7 +197,8 @@ stage_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,
   const SoftwareProfile *sw = &s->software;
   const RankParams held = memory_rank_params (s, t, layers_of_stage, rank);
   const Shards n = zero_shards (s);
-  const gint64 zero = s->parallel.zero_stage;
+  const gboolean fsdp = spec_is_fsdp (s);
+  const gint64 zero = fsdp ? 3 : s->parallel.zero_stage;
   const gboolean last = holds_part (t, rank, sched_depth (t) - 1);
   double param, state, activations, working;
   StageMemory o;

@@ -125,6 +125,13 @@ check_moe (const ModelSpec *m, GError **error)
                  "experts_per_token is out of range (%" G_GINT64_FORMAT
                  "; 1 to num_experts %" G_GINT64_FORMAT ")",
                  m->experts_per_token, m->num_experts);
+  if (m->router_groups > 0 &&
+      (m->num_experts % m->router_groups != 0 || m->router_topk_groups < 1 ||
+       m->router_topk_groups > m->router_groups))
+    return fail (error,
+                 "router_groups must divide num_experts (%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                 "), and router_topk_groups be 1 to router_groups (%" G_GINT64_FORMAT ")",
+                 m->router_groups, m->num_experts, m->router_topk_groups);
   if (m->moe_ffn_hidden < 1)
     return fail (error, "moe_ffn_hidden must be positive in a model with experts");
   if (m->shared_experts > 0 && m->shared_ffn_hidden < 1)

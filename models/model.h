@@ -46,6 +46,8 @@ typedef struct {
   gint64 num_experts, experts_per_token, moe_ffn_hidden, shared_experts, shared_ffn_hidden;
   gint64 dense_first_layers; /* so many first layers are dense */
   gint64 moe_every;          /* every k-th layer is MoE (1: all after the dense ones) */
+  gint64 router_groups,
+      router_topk_groups; /* a token's experts lie in so many of these groups; 0 */
   gboolean router_bias, shared_gate, expert_bias;
   /* multi-head latent attention; kv_lora_rank 0: none */
   gint64 q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_head_dim;
@@ -102,5 +104,9 @@ RankParams model_rank_mtp (const ModelSpec *m, gint64 tp, gint64 ep, gint64 etp)
  * A window w makes s*w of s*s, and w*s - w*w/2 of its causal half. Equals 6 N + 12 L h s per token
  * for a Llama (forward and backward), the convention of PaLM's appendix B (arXiv 2204.02311). */
 double model_flops_forward (const ModelSpec *m, gint64 seq, gboolean causal_half);
+/* Of that: scores and values of attention, which selective recomputation does again, and the head,
+ * which full recomputation does not. */
+double model_flops_core (const ModelSpec *m, gint64 seq, gboolean causal_half);
+double model_flops_head (const ModelSpec *m, gint64 seq);
 
 #endif

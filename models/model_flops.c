@@ -66,6 +66,42 @@ mlp_matrices (const ModelSpec *m, gint64 i)
                    m->shared_experts * m->shared_ffn_hidden));
 }
 
+/* Scores and values of one layer; 0 for a delta rule. */
+static double
+core_flops (const ModelSpec *m, gint64 i, double s, gboolean half)
+{
+  const gint64 dims =
+      m->kv_lora_rank > 0 ? m->qk_nope_dim + m->qk_rope_dim + m->v_head_dim : 2 * m->head_dim;
+
+  if (model_layer_is_linear (m, i))
+    return 0;
+  return 2 * attended_pairs (m, i, s, half) * (double)(m->heads * dims);
+}
+
+double
+model_flops_core (const ModelSpec *m, gint64 seq, gboolean causal_half)
+{
+  double f = 0;
+
+  for (gint64 i = 0; i < m->num_layers; i++)
+    f += core_flops (m, i, (double)seq, causal_half && m->causal);
+  return f;
+}
+
+static double
+head_flops (const ModelSpec *m, double s)
+{
+  const double h = (double)m->hidden, e = m->embed_dim > 0 ? (double)m->embed_dim : h;
+
+  return 2 * s * (e * (double)m->vocab + (m->embed_dim > 0 ? 2 * e * h : 0));
+}
+
+double
+model_flops_head (const ModelSpec *m, gint64 seq)
+{
+  return head_flops (m, (double)seq);
+}
+
 static double
 layer_flops (const ModelSpec *m, gint64 i, double s, gboolean half)
 {
@@ -74,10 +110,7 @@ layer_flops (const ModelSpec *m, gint64 i, double s, gboolean half)
   if (model_layer_is_linear (m, i)) {
     f += linear_mixing (m, s);
   } else {
-    const gint64 dims =
-        m->kv_lora_rank > 0 ? m->qk_nope_dim + m->qk_rope_dim + m->v_head_dim : 2 * m->head_dim;
-
-    f += 2 * attended_pairs (m, i, s, half) * (double)(m->heads * dims);
+    f += core_flops (m, i, s, half);
     if (m->index_heads > 0) /* the indexer scores all pairs */
       f += 2 * (half ? s * s / 2 : s * s) * (double)(m->index_heads * m->index_head_dim);
   }
@@ -88,9 +121,8 @@ double
 model_flops_forward (const ModelSpec *m, gint64 seq, gboolean causal_half)
 {
   const double s = (double)seq, h = (double)m->hidden;
-  const double e = m->embed_dim > 0 ? (double)m->embed_dim : h;
   const gboolean half = causal_half && m->causal;
-  const double head = 2 * s * (e * (double)m->vocab + (m->embed_dim > 0 ? 2 * e * h : 0));
+  const double head = head_flops (m, s);
   double f = head;
 
   for (gint64 i = 0; i < m->num_layers; i++)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "breakdown.h"
+#include "compile_eval.h"
 #include "exec.h"
 
 struct PredictCache {
@@ -57,21 +58,46 @@ table_for (const Spec *s, PredictCache *cache, GError **error)
   return t;
 }
 
+/* FLOPs of one sequence that backward runs again, forward only. */
+static double
+flops_again (const Spec *s, gboolean causal, double forward)
+{
+  const ModelSpec *m = &s->model;
+  double seq = (double)s->train.sequence_tokens, sum = 0;
+  double mats = m->gated_mlp ? 3.0 : 2.0, h = (double)m->hidden;
+  if (s->train.recompute == RECOMPUTE_NONE)
+    return 0;
+  if (s->train.recompute == RECOMPUTE_FULL)
+    return forward - model_flops_head (m, s->train.sequence_tokens);
+  double up = (double)(m->q_lora_rank * m->heads * (m->qk_nope_dim + m->qk_rope_dim) +
+                       m->kv_lora_rank * m->heads * (m->qk_nope_dim + m->v_head_dim));
+  double shared = (double)(m->shared_experts * m->shared_ffn_hidden);
+  double experts = (double)(m->experts_per_token * m->moe_ffn_hidden) + shared;
+  if (spec_recomputes (s, RECOMP_CORE_ATTN))
+    sum += model_flops_core (m, s->train.sequence_tokens, causal);
+  for (gint64 i = 0; i < m->num_layers; i++) {
+    gboolean moe = model_layer_is_moe (m, i), linear = model_layer_is_linear (m, i);
+    double ffn = 0;
+    if (!linear && spec_recomputes (s, RECOMP_MLA_UP))
+      sum += 2.0 * seq * up;
+    if (moe && spec_recomputes (s, RECOMP_MOE))
+      ffn = experts;
+    else if (moe && spec_recomputes (s, RECOMP_SHARED))
+      ffn = shared;
+    else if (!moe && spec_recomputes (s, RECOMP_MLP))
+      ffn = (double)m->ffn_hidden;
+    sum += 2.0 * seq * mats * h * ffn;
+  }
+  return sum;
+}
+
 void
 predict_flops (const Spec *s, gboolean causal, double *model, double *hardware)
 {
-  const ModelSpec *m = &s->model;
-  gint64 seq = s->train.sequence_tokens;
   double per_gpu = (double)s->train.global_batch_sequences / (double)s->cluster.gpus;
-  double forward = model_flops_forward (m, seq, causal);
-  double head = 2.0 * (double)seq * (double)m->hidden * (double)m->vocab;
-  double core = 4.0 * (double)seq * (double)seq * (double)(m->heads * m->head_dim) *
-                (double)m->num_layers * (causal ? 0.5 : 1.0);
-  double again = s->train.recompute == RECOMPUTE_FULL        ? forward - head
-                 : s->train.recompute == RECOMPUTE_SELECTIVE ? core
-                                                             : 0.0;
+  double forward = model_flops_forward (&s->model, s->train.sequence_tokens, causal);
   *model = 3.0 * forward * per_gpu;
-  *hardware = (3.0 * forward + again) * per_gpu;
+  *hardware = (3.0 * forward + flops_again (s, causal, forward)) * per_gpu;
 }
 
 static void
@@ -101,9 +127,45 @@ rates (const Spec *s, Prediction *out)
                                 : -1.0;
 }
 
+static void
+take_times (const StepTimes *st, Prediction *out)
+{
+  out->step_s = sim_time_to_s (st->end, SIM_TICKS_PS);
+  for (guint i = 0; i < PART_COUNT; i++)
+    out->part_s[i] = sim_time_to_s (st->breakdown.part[i], SIM_TICKS_PS);
+  out->bubble_share = out->step_s > 0 ? out->part_s[PART_BUBBLE] / out->step_s : 0;
+  out->operations = st->operations;
+  out->fingerprint = st->fingerprint;
+}
+
 static gboolean
-run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, Prediction *out,
-              GError **error)
+check_positive (const Prediction *p, GError **error)
+{
+  if (p->step_s > 0)
+    return TRUE;
+  g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "the step takes no time");
+  return FALSE;
+}
+
+/* Steps without a barrier follow each other as each rank is done: the period is the longest time
+ * that a rank is at work, and is told of that rank. */
+static void
+take_period (const ProgramSet *set, const ExecResult *res, StepTimes *st)
+{
+  st->end = 0;
+  for (guint r = 0; r < set->n_ranks; r++) {
+    SimTime span = breakdown_span (set, res, r, STREAM_COMPUTE, NULL);
+    if (span > st->end) {
+      st->end = span;
+      st->last_rank = r;
+    }
+  }
+  breakdown_span (set, res, st->last_rank, STREAM_COMPUTE, &st->breakdown);
+}
+
+static gboolean
+run_programs (const Spec *s, const ProgramSet *set, gboolean barrier, const PredictOptions *opt,
+              Prediction *out, GError **error)
 {
   ExecResult res;
   gboolean ok;
@@ -124,19 +186,18 @@ run_programs (const Spec *s, const ProgramSet *set, const PredictOptions *opt, P
     return FALSE;
   Breakdown bd;
   breakdown_compute (set, &res, res.last_rank, STREAM_COMPUTE, &bd);
-  out->step_s = sim_time_to_s (res.end, SIM_TICKS_PS);
-  for (guint i = 0; i < PART_COUNT; i++)
-    out->part_s[i] = sim_time_to_s (bd.part[i], SIM_TICKS_PS);
-  out->bubble_share = out->step_s > 0 ? out->part_s[PART_BUBBLE] / out->step_s : 0;
-  out->operations = res.operations;
-  out->fingerprint = res.fingerprint;
+  StepTimes st = {.end = res.end,
+                  .last_rank = res.last_rank,
+                  .operations = res.operations,
+                  .fingerprint = res.fingerprint,
+                  .breakdown = bd};
+  if (!barrier)
+    take_period (set, &res, &st);
+  take_times (&st, out);
   if (opt != NULL && opt->trace != NULL)
     exec_trace (set, &res, opt->trace, opt->trace_first, MIN (opt->trace_last, set->n_ranks - 1));
   exec_result_clear (&res);
-  if (out->step_s > 0)
-    return TRUE;
-  g_set_error (error, PROGRAM_ERROR, PROGRAM_ERROR_INVALID, "the step takes no time");
-  return FALSE;
+  return check_positive (out, error);
 }
 
 /* A table of another shape than the scenario's would be read beyond its ends. */
@@ -175,8 +236,21 @@ run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const Predi
   g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
   if (!memory_estimate (s, t, layers, &out->memory, error))
     return FALSE;
+  gboolean whole = s->run.exact_events || (opt != NULL && (opt->trace != NULL || opt->programs));
+  if (!whole) {
+    GError *why = NULL;
+    StepTimes st;
+    if (compile_eval (s, t, sl, opt != NULL ? opt->times : NULL, &st, &why)) {
+      take_times (&st, out);
+      return check_positive (out, error);
+    }
+    if (why != NULL) {
+      g_propagate_error (error, why);
+      return FALSE;
+    }
+  }
   g_autoptr (ProgramSet) set = compile_step (s, t, sl, opt != NULL ? opt->times : NULL, error);
-  return set != NULL && run_programs (s, set, opt, out, error);
+  return set != NULL && run_programs (s, set, compile_has_barrier (s, t), opt, out, error);
 }
 
 gboolean

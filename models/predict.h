@@ -44,6 +44,7 @@ typedef struct {
   const SchedTable *table; /* NULL: generated from the scenario */
   SimTrace *trace;         /* NULL: none; borrowed */
   guint trace_first, trace_last;
+  gboolean programs; /* build the whole programs even where compile_eval would do */
 } PredictOptions;
 
 /* cache and opt may be NULL. */

@@ -14,11 +14,24 @@ typedef struct {
   guint n_waits, cap_waits;
 } StreamBuf;
 
+/* A stream of one rank while it is evaluated. */
+typedef struct {
+  SimTime *ends;
+  guint32 n, cap;
+  SimTime begin, duration; /* of the newest operation */
+} EvalStream;
+
 struct ProgramBuilder {
   guint n_streams, n_programs;
   const char *const *names;
   StreamBuf *cur;
   gboolean open, overflown;
+  /* evaluation */
+  EvalStream *eval; /* n_ranks * n_streams; NULL while building */
+  EvalStream *now;  /* of the selected rank */
+  guint rank, n_ranks;
+  guint32 *slot_offset;
+  gboolean unresolved, late;
   guint32 *first_op;
   guint cap_first;
   Op *ops;
@@ -60,6 +73,10 @@ program_builder_free (ProgramBuilder *b)
     g_free (b->cur[i].ops);
     g_free (b->cur[i].waits);
   }
+  for (guint i = 0; b->eval != NULL && i < b->n_ranks * b->n_streams; i++)
+    g_free (b->eval[i].ends);
+  g_free (b->eval);
+  g_free (b->slot_offset);
   g_free (b->cur);
   g_free (b->first_op);
   g_free (b->ops);
@@ -140,10 +157,113 @@ program_begin (ProgramBuilder *b)
   b->open = TRUE;
 }
 
+ProgramBuilder *
+program_evaluator_new (guint n_streams, const char *const *stream_names, guint n_ranks,
+                       const guint32 *slot_offset, guint n_slots)
+{
+  ProgramBuilder *b = program_builder_new (n_streams, stream_names);
+  b->eval = g_new0 (EvalStream, n_ranks * n_streams);
+  b->now = b->eval;
+  b->n_ranks = n_ranks;
+  b->slot_offset = g_memdup2 (slot_offset, MAX (n_slots, 1) * sizeof (guint32));
+  return b;
+}
+
+void
+program_select (ProgramBuilder *b, guint rank)
+{
+  b->rank = rank;
+  b->now = b->eval + (gsize)rank * b->n_streams;
+}
+
+void
+program_reserve (ProgramBuilder *b, guint rank, guint stream, guint32 n_ops)
+{
+  EvalStream *e = &b->eval[(gsize)rank * b->n_streams + stream];
+  e->ends = grow (e->ends, e->n, n_ops, &e->cap, sizeof (SimTime));
+}
+
+guint32
+program_eval_count (const ProgramBuilder *b, guint rank, guint stream)
+{
+  return b->eval[(gsize)rank * b->n_streams + stream].n;
+}
+
+const SimTime *
+program_eval_ends (const ProgramBuilder *b, guint rank, guint stream)
+{
+  return b->eval[(gsize)rank * b->n_streams + stream].ends;
+}
+
+gboolean
+program_eval_unresolved (const ProgramBuilder *b)
+{
+  return b->unresolved;
+}
+
+gboolean
+program_eval_overflow (const ProgramBuilder *b)
+{
+  return b->late;
+}
+
+void
+program_copy_costs (ProgramBuilder *to, const ProgramBuilder *from)
+{
+  g_assert (to->n_costs == 0);
+  to->costs = grow (to->costs, 0, from->n_costs, &to->cap_costs, sizeof (OpCost));
+  memcpy (to->costs, from->costs, from->n_costs * sizeof (OpCost));
+  to->n_costs = from->n_costs;
+}
+
+static inline void
+eval_end (ProgramBuilder *b, EvalStream *e)
+{
+  if (G_UNLIKELY (__builtin_add_overflow (e->begin, e->duration, &e->ends[e->n - 1]))) {
+    e->ends[e->n - 1] = SIM_TIME_MAX;
+    b->late = TRUE;
+  }
+}
+
+static guint32
+eval_op (ProgramBuilder *b, guint stream, guint32 cost)
+{
+  EvalStream *e = &b->now[stream];
+  if (G_UNLIKELY (e->n == e->cap))
+    e->ends = grow (e->ends, e->n, 1, &e->cap, sizeof (SimTime));
+  e->begin = e->n > 0 ? e->ends[e->n - 1] : 0;
+  e->duration = b->costs[cost].duration;
+  e->n++;
+  eval_end (b, e);
+  return e->n;
+}
+
+static void
+eval_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, guint32 count)
+{
+  EvalStream *e = &b->now[stream], *target = &b->now[wait_stream];
+  if (peer >= 0) {
+    guint rank = b->rank + b->slot_offset[peer];
+    rank -= rank >= b->n_ranks ? b->n_ranks : 0;
+    target = &b->eval[(gsize)rank * b->n_streams + wait_stream];
+  }
+  if (G_UNLIKELY (target->n < count)) {
+    b->unresolved = TRUE;
+    return;
+  }
+  if (target->ends[count - 1] > e->begin) {
+    e->begin = target->ends[count - 1];
+    eval_end (b, e);
+  }
+}
+
 guint32
 program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 tag)
 {
-  g_assert (b->open && stream < b->n_streams && cost < b->n_costs);
+  g_assert (stream < b->n_streams && cost < b->n_costs);
+  if (b->eval != NULL)
+    return eval_op (b, stream, cost);
+  g_assert (b->open);
   StreamBuf *c = &b->cur[stream];
   if (G_UNLIKELY (c->n_ops == c->cap_ops))
     c->ops = grow (c->ops, c->n_ops, 1, &c->cap_ops, sizeof (Op));
@@ -157,6 +277,10 @@ program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, gui
 {
   if (count == 0)
     return;
+  if (b->eval != NULL) {
+    eval_wait (b, stream, peer, wait_stream, count);
+    return;
+  }
   StreamBuf *c = &b->cur[stream];
   g_assert (c->n_ops > 0 && wait_stream < b->n_streams && peer <= PROGRAM_MAX_PEERS);
   if (G_UNLIKELY (count > PROGRAM_MAX_COUNT))
@@ -181,7 +305,7 @@ program_group (ProgramBuilder *b, guint stream, guint slot)
 guint32
 program_count (const ProgramBuilder *b, guint stream)
 {
-  return b->cur[stream].n_ops;
+  return b->eval != NULL ? b->now[stream].n : b->cur[stream].n_ops;
 }
 
 gboolean

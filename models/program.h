@@ -125,6 +125,23 @@ guint32 program_count (const ProgramBuilder *b, guint stream); /* of the current
 /* TRUE once a stream has had more operations than a wait can count: the set must not be used. */
 gboolean program_builder_overflown (const ProgramBuilder *b);
 
+/* Evaluation in place of building: the same calls, made rank by rank in an order in which whatever
+ * an operation waits for has been called before, give the completion times at once and keep nothing
+ * else. slot_offset: for each peer slot the distance on the ring of ranks. Rendezvous are not for
+ * it. A wait for what has not been called yet sets "unresolved": the times are then worth nothing.
+ */
+ProgramBuilder *program_evaluator_new (guint n_streams, const char *const *stream_names,
+                                       guint n_ranks, const guint32 *slot_offset, guint n_slots);
+void program_select (ProgramBuilder *b, guint rank); /* further calls are about this rank */
+void program_reserve (ProgramBuilder *b, guint rank, guint stream, guint32 n_ops);
+guint32 program_eval_count (const ProgramBuilder *b, guint rank, guint stream);
+/* Completion times of a stream, program_eval_count of them; borrowed. */
+const SimTime *program_eval_ends (const ProgramBuilder *b, guint rank, guint stream);
+gboolean program_eval_unresolved (const ProgramBuilder *b);
+gboolean program_eval_overflow (const ProgramBuilder *b); /* a time ran over the end of the clock */
+/* The costs of from are copied to the start of to, which must have none: indices stay valid. */
+void program_copy_costs (ProgramBuilder *to, const ProgramBuilder *from);
+
 /* Ends building. ranks: one per program, in order, weight 1, until changed by the caller through
  * the returned set's arrays: peers (n_peers each) and groups are zeroed / GROUP_NONE. */
 ProgramSet *program_builder_finish (ProgramBuilder *b, guint n_ranks, guint n_peers, guint n_slots,

@@ -45,12 +45,12 @@ typedef struct {
 static inline guint
 sched_depth (const SchedTable *t)
 {
-  return t->stages / t->pipelines;
+  return t->pipelines == 1 ? t->stages : t->stages / t->pipelines;
 }
 static inline guint
 sched_part (const SchedTable *t, guint stage)
 {
-  return stage % sched_depth (t);
+  return t->pipelines == 1 ? stage : stage % sched_depth (t);
 }
 /* Micro-batches of one pipeline, and the first of those that stage works on. */
 static inline guint

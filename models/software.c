@@ -13,8 +13,11 @@ software_init (SoftwareProfile *s)
   memset (s, 0, sizeof *s);
   s->compute_scale = s->tp_overlap_slowdown = s->dp_overlap_slowdown = 1.0;
   s->ep_overlap_slowdown = s->ep_nvlink_efficiency = s->ep_net_efficiency = 1.0;
+  s->host_graph_share = s->host_arm_factor = 1.0;
   s->moe_imbalance = s->moe_gemm_efficiency = 1.0;
   s->vocab_pad = 1;
+  s->fsdp_prefetch = s->fsdp_unit_layers = s->fsdp_net_efficiency = 1.0;
+  s->fsdp_root_held = s->fsdp_barrier = TRUE;
 }
 
 void

@@ -42,10 +42,13 @@ typedef struct {
   double optimizer_state_bytes;   /* master + moments, per parameter */
   double optimizer_traffic_bytes; /* read + written per parameter by the update */
   OptimizerKind optimizer;
-  gint64 vocab_pad;        /* padded to a multiple of vocab_pad * tp */
-  double xent_passes;      /* times the logits are read or written by loss forward + backward */
-  double logits_bytes;     /* bytes per logit held for backward (fp16 copy, fp32 …) */
-  gboolean head_recompute; /* loss and head are inside the recomputed region */
+  gint64 vocab_pad;    /* padded to a multiple of vocab_pad * tp */
+  double xent_passes;  /* times the logits are read or written by loss forward + backward */
+  double logits_bytes; /* bytes per logit held for backward (fp16 copy, fp32 …) */
+  gboolean
+      recompute_early_stop; /* full recomputation ends with the last tensor that backward needs:
+                             * torch.utils.checkpoint without reentry since PyTorch 2.1 */
+  gboolean head_recompute;  /* loss and head are inside the recomputed region */
   TpOverlap tp_overlap;
   double tp_overlap_slowdown; /* factor on GEMM time while a collective runs beside it, >= 1 */
   gboolean dp_overlap_grad;   /* gradient reduction runs beside backward, bucket by bucket */
@@ -54,8 +57,24 @@ typedef struct {
   double dp_bucket_bytes;     /* 0: one bucket */
   double dp_reduce_bytes;     /* bytes per gradient element on the wire (2 or 4) */
   double dp_gather_bytes;     /* bytes per parameter element gathered (zero1 …) */
-  gboolean pp_overlap;        /* sends do not block the compute stream */
-  gboolean p2p_sync;          /* the host waits for each p2p batch (torch.cuda.synchronize) */
+  gboolean dp_reduce_every; /* gradients are reduced in every micro-batch's backward, not the last's
+                             * alone (sharded gradients: DeepSpeed ZeRO 2 and 3, FSDP) */
+  double fsdp_prefetch;     /* sharded parameters: units gathered ahead of the one at work */
+  double fsdp_unit_layers;  /* layers of a unit that is gathered and reduced at once */
+  gboolean fsdp_root_held;  /* embedding and head stay gathered from forward to backward */
+  gboolean fsdp_barrier;    /* a micro-batch ends with its reductions (PyTorch FSDP) */
+  gboolean
+      fsdp_replicas_last; /* shards are all-reduced over replicas after the backward, at once */
+  double fsdp_gather_copy_bytes; /* read and written by kernels around a gather, per parameter */
+  double fsdp_reduce_copy_bytes; /* … around a reduction (casts, scaling, packing) */
+  double fsdp_host_unit_us;      /* further host time per unit and pass (hooks) */
+  double fsdp_net_efficiency;    /* share of the fabric's bandwidth that the gathers of a framework
+                                  * reach: many small messages, broadcasts; 1: one flat message */
+  gboolean post_validation; /* with split backwards, the optimizer does not wait for the norm of all
+                             * ranks: it is checked afterwards (zero-bubble pipelines), and a rank
+                             * begins its next step when it is done with its own */
+  gboolean pp_overlap;      /* sends do not block the compute stream */
+  gboolean p2p_sync;        /* the host waits for each p2p batch (torch.cuda.synchronize) */
   gboolean
       pp_scatter_gather; /* sequence is split over tp for the transfer, then gathered (Megatron) */
   double pp_elem_bytes;  /* bytes per activation element sent between stages */
@@ -63,12 +82,13 @@ typedef struct {
   double host_layer_fwd_us, host_layer_bwd_us; /* further host time per layer and micro-batch */
   double host_comm_us;                         /* further host time per collective call */
   double host_microbatch_us, host_step_us, host_chunk_us;
-  double host_optimizer_us; /* per step, fixed part of the optimizer on the host */
-  gboolean cuda_graph;      /* host time per kernel vanishes */
-  double data_step_us;      /* data loader stall per step */
-  double framework_bytes;   /* CUDA context, NCCL, workspaces */
-  double fragmentation;     /* share of the activations lost to the allocator */
-  double gemm_duty;         /* share of time in GEMMs that sets the clocks, 0..1 */
+  double host_optimizer_us;    /* per step, fixed part of the optimizer on the host */
+  gboolean cuda_graph;         /* host time per kernel vanishes */
+  double data_step_us;         /* data loader stall per step */
+  double framework_bytes;      /* CUDA context, NCCL, workspaces */
+  double allocated_base_bytes; /* in the allocator beside the states: cuBLAS and other workspaces */
+  double fragmentation;        /* share of the activations lost to the allocator */
+  double gemm_duty;            /* share of time in GEMMs that sets the clocks, 0..1 */
   double compute_scale; /* jitter and clock loss seen in long runs, factor >= 1 on GPU kernels */
   /* experts; the numbers are 0 and 1 in profiles that do not train them */
   EpDispatch ep_dispatch;
@@ -83,7 +103,12 @@ typedef struct {
   double moe_imbalance;        /* load of the busiest expert rank over the mean, >= 1 */
   double moe_gemm_efficiency;  /* rate of grouped over batched GEMMs, <= 1 */
   double host_expert_us;       /* further host time for each local expert of a grouped GEMM */
-  double host_moe_sync_us;     /* GPU idle time while the host reads the tokens per expert */
+  double host_pair_us;         /* further host time of a layer's overlapped forward and backward */
+  double host_graph_share; /* with cuda_graph: share of host_layer_*_us that stays outside graphs */
+  double host_arm_factor;  /* host times on nodes with ARM processors over those on x86 */
+  gboolean
+      attn_sinks_unfused;  /* fused kernels lack attention sinks: layers with them run unfused */
+  double host_moe_sync_us; /* GPU idle time while the host reads the tokens per expert */
   /* 8- and 4-bit training */
   Fp8Recipe fp8_recipe;
   gboolean fp8_dispatch;     /* tokens travel to the experts in 8 bits (and back in 16) */

@@ -2,6 +2,8 @@
 
 #include "fabric.h"
 #include "gpu_profile.h"
+#include "layout.h"
+#include "rank_order.h"
 
 #include <string.h>
 
@@ -17,6 +19,7 @@ spec_init (Spec *s)
   software_init (&s->software);
   s->parallel.tp = s->parallel.cp = s->parallel.pp = s->parallel.vpp = 1;
   s->parallel.ep = 1;
+  s->parallel.reshard = -1;
   s->train.precision = DT_BF16;
   s->train.recompute = RECOMPUTE_NONE;
   s->train.causal_flops = TRUE;
@@ -37,6 +40,27 @@ spec_padded_vocab (const Spec *s)
 {
   gint64 unit = MAX (s->software.vocab_pad, 1) * s->parallel.tp;
   return (s->model.vocab + unit - 1) / unit * unit;
+}
+
+gboolean
+spec_is_fsdp (const Spec *s)
+{
+  return (s->parallel.fsdp || s->parallel.zero_stage >= 3) && s->parallel.dp * s->parallel.cp > 1;
+}
+
+gboolean
+spec_reshards (const Spec *s)
+{
+  if (s->parallel.reshard >= 0)
+    return s->parallel.reshard > 0;
+  return s->parallel.zero_stage != 2 && s->parallel.pp == 1;
+}
+
+gint64
+spec_shard_ranks (const Spec *s)
+{
+  gint64 all = s->parallel.dp * s->parallel.cp;
+  return s->parallel.shard_size > 0 ? MIN (s->parallel.shard_size, all) : all;
 }
 
 /* Nearest values below and above v that divide n, in words: "4 or 8". */
@@ -136,19 +160,18 @@ static gboolean
 check_scope (const Spec *s, const char **key, GError **error)
 {
   const ParallelSpec *p = &s->parallel;
-  if (p->zero_stage >= 3 || p->fsdp)
-    return unsupported ("parallel.zero_stage",
-                        "fully sharded data parallelism (zero 3, fsdp) cannot be predicted yet "
-                        "(allowed: 0, 1, 2)",
-                        key, error);
+  RankDim dims[DIM_COUNT];
+  if (!rank_order_parse (p->order, dims, error)) {
+    if (key != NULL)
+      *key = "parallel.order";
+    return FALSE;
+  }
   if (p->cp > 1 && s->software.attention == ATTN_UNFUSED)
     return unsupported (
         "parallel.cp",
         "context parallelism needs a fused attention kernel, the software profile has "
         "unfused attention (allowed: cp 1)",
         key, error);
-  if (p->layout != NULL)
-    return unsupported ("parallel.layout", "layout strings cannot be predicted yet", key, error);
   if (s->run.fidelity != FIDELITY_ANALYTIC)
     return unsupported ("run.fidelity", "only the analytic level exists yet (allowed: analytic)",
                         key, error);
@@ -159,6 +182,54 @@ gboolean
 spec_stages_legal (const Spec *s, gint64 stages)
 {
   return stages <= s->model.num_layers || stages == s->model.num_layers + 2;
+}
+
+static gboolean layout_wrong (const char **key, GError **error, const char *format, ...)
+    G_GNUC_PRINTF (3, 4);
+
+static gboolean
+layout_wrong (const char **key, GError **error, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *what = g_strdup_vprintf (format, args);
+  va_end (args);
+  return unsupported ("parallel.layout", what, key, error);
+}
+
+/* The layout against the model and the pipeline. */
+static gboolean
+check_layout (const Spec *s, const char **key, GError **error)
+{
+  const ParallelSpec *p = &s->parallel;
+  g_autoptr (GError) why = NULL;
+  Layout l;
+  if (!layout_parse (p->layout, &l, &why))
+    return layout_wrong (key, error, "%s", why->message);
+  gint64 stages = l.n_stages, layers = l.total_layers, mtp = l.total_mtp, before = 0;
+  for (guint i = 0; i + 1 < l.n_stages; i++)
+    before += l.mtp[i];
+  layout_clear (&l);
+  if (stages != p->pp * p->vpp)
+    return layout_wrong (key, error,
+                         "the layout has %" G_GINT64_FORMAT " stages, pp %" G_GINT64_FORMAT
+                         " x vpp %" G_GINT64_FORMAT " = %" G_GINT64_FORMAT "%s",
+                         stages, p->pp, p->vpp, p->pp * p->vpp,
+                         stages % p->pp == 0 ? " (set vpp to stages / pp)" : "");
+  if (layers != s->model.num_layers)
+    return layout_wrong (
+        key, error, "the layout has %" G_GINT64_FORMAT " layers (t), the model %" G_GINT64_FORMAT,
+        layers, s->model.num_layers);
+  if (mtp != 0 && mtp != s->model.mtp_layers)
+    return layout_wrong (key, error,
+                         "the layout has %" G_GINT64_FORMAT
+                         " prediction modules (m), the model %" G_GINT64_FORMAT,
+                         mtp, s->model.mtp_layers);
+  if (before > 0)
+    return layout_wrong (key, error,
+                         "prediction modules (m) away from the loss cannot be predicted yet "
+                         "(allowed: in the last stage, mL)");
+  return TRUE;
 }
 
 static gboolean
@@ -172,6 +243,8 @@ check_shape (const Spec *s, const char **key, GError **error)
     return FALSE;
   if (m->kv_lora_rank == 0 && m->kv_heads % p->tp != 0 && p->tp % m->kv_heads != 0)
     return must_divide ("kv_heads", m->kv_heads, "tp", p->tp, "parallel.tp", key, error);
+  if (p->layout != NULL)
+    return check_layout (s, key, error);
   if (!spec_stages_legal (s, p->pp * p->vpp)) {
     if (key != NULL)
       *key = p->vpp > 1 ? "parallel.vpp" : "parallel.pp";
@@ -184,6 +257,34 @@ check_shape (const Spec *s, const char **key, GError **error)
   }
   if (p->vpp > 1 && p->pp == 1)
     return unsupported ("parallel.vpp", "vpp needs a pipeline: pp is 1 (allowed: vpp 1)", key,
+                        error);
+  return TRUE;
+}
+
+static gboolean
+check_sharding (const Spec *s, const char **key, GError **error)
+{
+  const ParallelSpec *p = &s->parallel;
+  gint64 ranks = p->dp * p->cp;
+  if (p->fsdp && p->zero_stage == 1)
+    return unsupported (
+        "parallel.zero_stage",
+        "fsdp shards more than the optimizer (allowed: 3, or 2 to keep the parameters "
+        "gathered from forward to backward)",
+        key, error);
+  if (p->shard_size > 0 && !must_divide ("dp x cp", ranks, "shard_size", p->shard_size,
+                                         "parallel.shard_size", key, error))
+    return FALSE;
+  if (p->shard_size > 0 && !spec_is_fsdp (s) && ranks > 1)
+    return unsupported ("parallel.shard_size",
+                        "a shard group needs sharded parameters (zero_stage 3 or fsdp)", key,
+                        error);
+  if (p->hpz_size > 0 && !must_divide ("shard group", spec_shard_ranks (s), "hpz_size", p->hpz_size,
+                                       "parallel.hpz_size", key, error))
+    return FALSE;
+  if (p->hpz_size > 0 && !spec_is_fsdp (s) && ranks > 1)
+    return unsupported ("parallel.hpz_size",
+                        "a second copy needs sharded parameters (zero_stage 3 or fsdp)", key,
                         error);
   return TRUE;
 }
@@ -210,7 +311,8 @@ spec_check (Spec *s, const char **key, GError **error)
     return FALSE;
   }
   return check_scope (s, key, error) && check_shape (s, key, error) && fill_dp (s, key, error) &&
-         spec_check_experts (s, key, error) && check_batch (s, key, error);
+         spec_check_experts (s, key, error) && check_batch (s, key, error) &&
+         check_sharding (s, key, error);
 }
 
 void
@@ -226,6 +328,7 @@ spec_clear (Spec *s)
   g_free (s->parallel.schedule);
   g_free (s->parallel.schedule_file);
   g_free (s->parallel.layout);
+  g_free (s->parallel.order);
   g_free (s->published_source);
   g_clear_pointer (&s->profiles, g_ptr_array_unref);
   g_clear_pointer (&s->prov, g_ptr_array_unref);

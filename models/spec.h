@@ -51,11 +51,15 @@ typedef struct {
   gint64 tp, cp, pp, vpp, ep, dp; /* dp 0: follows from the rest */
   gint64 etp; /* tensor parallelism of experts; 0: the framework's rule (spec_expert_tp) */
   gboolean sequence_parallel;
-  gint64 zero_stage;   /* 0 … 3; 1 = distributed optimizer */
-  gboolean fsdp;       /* zero 3 done by FSDP */
-  gint64 shard_size;   /* ranks a shard group spans (hybrid sharding); 0: all of dp */
-  char *schedule;      /* one of sched_names; owned */
+  gint64 zero_stage; /* 0 … 3; 1 = distributed optimizer */
+  gboolean fsdp;     /* zero 3 done by FSDP */
+  gint64 shard_size; /* ranks a shard group spans (hybrid sharding); 0: all of dp */
+  int reshard; /* 1: parameters are freed after forward and gathered again for backward; 0: kept;
+                * -1: the frameworks' default, 1 without a pipeline, 0 with one; zero 2: 0 */
+  gint64 hpz_size; /* ranks of the second copy that backward gathers from (ZeRO++ hpZ); 0: none */
+  char *schedule;  /* one of sched_names; owned */
   char *schedule_file; /* action table in a file, or NULL; owned */
+  char *order;         /* of ranks, innermost first (rank_order.h), or NULL: the default; owned */
   char *layout;        /* Megatron layout string, or NULL; owned */
 } ParallelSpec;
 
@@ -94,6 +98,11 @@ void spec_clear (Spec *s);
  * "parallel.tp") is stored in *key (static) when not NULL. */
 gboolean spec_check (Spec *s, const char **key, GError **error);
 
+/* Parameters are gathered unit by unit (FSDP, ZeRO 3), and are they freed after forward? */
+gboolean spec_is_fsdp (const Spec *s);
+gboolean spec_reshards (const Spec *s);
+/* Ranks that share one copy of the parameters: shard_size, or all of dp x cp. */
+gint64 spec_shard_ranks (const Spec *s);
 /* One layer a stage at least; or one less on the first and the last, whose embedding and loss count
  * as a layer each (126 layers on 128 stages). */
 gboolean spec_stages_legal (const Spec *s, gint64 stages);
@@ -108,6 +117,8 @@ gint64 spec_expert_tp (const Spec *s);
 double spec_moe_load (const Spec *s);
 /* TRUE when backward runs this module again (full recomputation is not a module: FALSE). */
 gboolean spec_recomputes (const Spec *s, RecomputeModule m);
+/* "none", "selective", "selective (layernorm, moe_act)"; the caller frees. */
+char *spec_recompute_text (const Spec *s);
 /* GPUs of one scale-up domain that the job fills: racks of 72 are filled with the largest multiple
  * of a node that divides the GPUs. */
 gint64 spec_domain_gpus (const Spec *s);

@@ -1,5 +1,6 @@
 /* Layers on stages, and the parameters a stage's rank holds. */
 #include "compile.h"
+#include "layout.h"
 
 /* With multi-token modules, these and the loss take a slot of a layer each and the stages are
  * filled from the first: 61 layers, one module and the loss on 16 stages are 15 of four layers and
@@ -31,9 +32,31 @@ spread (StageLayers *sl, gint64 layers, gint64 stages)
   }
 }
 
+/* By the scenario's layout string, which spec_check has held against model, pp and vpp. */
+static gboolean
+by_layout (StageLayers *sl, const Spec *s, GError **error)
+{
+  Layout l;
+  if (!layout_parse (s->parallel.layout, &l, error))
+    return FALSE;
+  g_assert (l.n_stages == s->parallel.pp * s->parallel.vpp);
+  sl->n_stages = l.n_stages;
+  sl->first_layer = g_new (gint64, l.n_stages);
+  sl->n_layers = g_new (gint64, l.n_stages);
+  for (gint64 i = 0, next = 0; i < l.n_stages; i++) {
+    sl->first_layer[i] = next;
+    sl->n_layers[i] = l.layers[i];
+    next += l.layers[i];
+  }
+  layout_clear (&l);
+  return TRUE;
+}
+
 gboolean
 stage_layers_init (StageLayers *sl, const Spec *s, GError **error)
 {
+  if (s->parallel.layout != NULL)
+    return by_layout (sl, s, error);
   gint64 stages = s->parallel.pp * s->parallel.vpp;
   if (!spec_stages_legal (s, stages)) {
     g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,

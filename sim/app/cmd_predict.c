@@ -37,7 +37,9 @@ run (const char *path, const CliCommon *c, const PredictFlags *f, GError **error
 {
   Spec s;
   g_autoptr (IntervalTable) intervals = interval_table_load (error);
-  if (intervals == NULL || !scenario_load (path, (const char *const *)c->sets, &s, error))
+  g_autoptr (JsonDoc) doc =
+      intervals != NULL ? scenario_document (path, (const char *const *)c->sets, error) : NULL;
+  if (doc == NULL || !scenario_read (doc, &s, error))
     return FALSE;
   s.run.exact_events |= f->events || f->shuffle;
   s.run.shuffle_ties |= f->shuffle;
@@ -48,6 +50,7 @@ run (const char *path, const CliCommon *c, const PredictFlags *f, GError **error
   PredictOptions o = {.table = table, .trace = trace, .trace_last = G_MAXUINT};
   ok = ok && predict (&s, NULL, &o, &p, error);
   if (!ok) {
+    scenario_blame (doc, error);
     spec_clear (&s);
     return FALSE;
   }

@@ -104,6 +104,8 @@ predict_point (Sweep *w, const char *const *keys, const char *const *values, GEr
   if (ok) {
     put_result (w, keys, values, &s, &p);
     prediction_clear (&p);
+  } else {
+    scenario_blame (doc, error);
   }
   spec_clear (&s);
   return ok;
@@ -122,9 +124,28 @@ progress (const Sweep *w, gboolean last)
              w->done, sweep_axes_points (w->axes), w->failed, last ? "\n" : "");
 }
 
+/* Nothing is written until a point could run: when none can, the first reason is the error, and
+ * then nothing stands on stdout. A sweep with more failures than this before its first result
+ * writes them. */
+#define HELD_BYTES_MAX ((gsize)16 << 20)
+
+static gboolean
+check_progress (const SweepFlags *f, GError **error)
+{
+  static const char *const modes[] = {"auto", "always", "never", NULL};
+  if (f->progress == NULL || g_strv_contains (modes, f->progress))
+    return TRUE;
+  g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
+               "--progress: unknown name (found \"%.40s\"; allowed: auto, always, never)",
+               f->progress);
+  return FALSE;
+}
+
 static gboolean
 run (const char *path, const CliCommon *c, const SweepFlags *f, GError **error)
 {
+  if (!check_progress (f, error))
+    return FALSE;
   g_autoptr (SweepAxes) axes = sweep_axes_parse ((const char *const *)f->vary, error);
   if (axes == NULL)
     return FALSE;
@@ -158,8 +179,10 @@ run (const char *path, const CliCommon *c, const SweepFlags *f, GError **error)
         first = g_steal_pointer (&why);
     }
     w.done++;
-    fwrite (out->str, 1, out->len, output_stream (file));
-    g_string_truncate (out, 0);
+    if (w.failed < w.done || out->len > HELD_BYTES_MAX) {
+      fwrite (out->str, 1, out->len, output_stream (file));
+      g_string_truncate (out, 0);
+    }
     progress (&w, w.done == sweep_axes_points (axes));
   }
   if (w.failed == w.done) { /* nothing to show: the first reason is the error */

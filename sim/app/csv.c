@@ -1,4 +1,5 @@
 #include "csv.h"
+#include "text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -366,9 +367,9 @@ csv_double (const CsvTable *t, guint row, int col, double *out, GError **error)
     *out = v;
     return TRUE;
   }
-  g_autofree char *shown = g_utf8_substring (cell, 0, MIN (g_utf8_strlen (cell, -1), 60));
+  g_autofree char *shown = text_quoted (cell);
   g_set_error (error, CSV_ERROR, CSV_ERROR_VALUE,
-               "%s:%u: column \"%s\": not a finite number (found \"%s\")", t->name,
-               csv_line (t, row), col < 0 ? "" : csv_col_name (t, (guint)col), shown);
+               "%s:%u: column \"%s\": not a finite number (found %s)", t->name, csv_line (t, row),
+               col < 0 ? "" : csv_col_name (t, (guint)col), shown);
   return FALSE;
 }

@@ -104,6 +104,8 @@ hf_moe_deepseek (Hf *h, ModelSpec *m)
   hf_int (h, &m->shared_experts, "n_shared_experts", NULL);
   m->shared_ffn_hidden = m->shared_experts > 0 ? m->moe_ffn_hidden : 0;
   hf_int (h, &m->dense_first_layers, "first_k_dense_replace", NULL);
+  hf_int (h, &m->router_groups, "n_group", NULL);
+  hf_int (h, &m->router_topk_groups, "topk_group", NULL);
   hf_int (h, &freq, "moe_layer_freq", NULL);
   if (freq != 1)
     hf_fail (h, "moe_layer_freq", "only moe_layer_freq 1 is supported (%" G_GINT64_FORMAT ")",

@@ -12,9 +12,10 @@
 static const struct {
   const char *kind, *noun, *list;
 } kinds[] = {
-    {"hw", "GPU", "gpus"},         {"fabrics", "fabric", "fabrics"},
-    {"models", "model", "models"}, {"software", "software", "software"},
-    {"train", "scenario", NULL},
+    {"hw", "GPU", "gpus"},          {"fabrics", "fabric", "fabrics"},
+    {"models", "model", "models"},  {"software", "software", "software"},
+    {"train", "scenario", NULL},    {"failures", "failure profile", NULL},
+    {"prices", "price list", NULL}, {"campaign", "campaign", NULL},
 };
 
 gboolean

@@ -42,6 +42,7 @@ static const Field fields[] = {
   INT (linear_value_dim), INT (linear_conv),
   INT (num_experts), INT (experts_per_token), INT (moe_ffn_hidden), INT (shared_experts),
   INT (shared_ffn_hidden), INT (dense_first_layers), INT (moe_every),
+  INT (router_groups), INT (router_topk_groups),
   BOOL (router_bias), BOOL (shared_gate), BOOL (expert_bias),
   INT (q_lora_rank), INT (kv_lora_rank), INT (qk_nope_dim), INT (qk_rope_dim), INT (v_head_dim),
   INT (index_heads), INT (index_head_dim), INT (index_topk),

@@ -15,20 +15,48 @@ static void
 line_layout (GString *out, const Spec *s)
 {
   const ParallelSpec *p = &s->parallel;
+  g_autofree char *recompute = spec_recompute_text (s);
+  g_autofree char *experts = s->model.num_experts > 0 ? g_strdup_printf ("  ep %" G_GINT64_FORMAT
+                                                                         "  etp %" G_GINT64_FORMAT,
+                                                                         p->ep, spec_expert_tp (s))
+                                                      : g_strdup ("");
   g_string_append_printf (out,
                           "layout       tp %" G_GINT64_FORMAT "  cp %" G_GINT64_FORMAT
                           "  pp %" G_GINT64_FORMAT "  vpp %" G_GINT64_FORMAT
-                          "  dp %" G_GINT64_FORMAT "  %s%s, zero %" G_GINT64_FORMAT
+                          "  dp %" G_GINT64_FORMAT "%s  %s%s, zero %" G_GINT64_FORMAT
                           ", %s, recompute %s\n",
-                          p->tp, p->cp, p->pp, p->vpp, p->dp, p->schedule,
+                          p->tp, p->cp, p->pp, p->vpp, p->dp, experts, p->schedule,
                           p->sequence_parallel ? ", sequence parallel" : "", p->zero_stage,
-                          precision_of (s), recompute_names[s->train.recompute]);
+                          precision_of (s), recompute);
   g_string_append_printf (out,
                           "batch        %" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
                           " tokens, micro-batch %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
                           " micro-batches a pipeline\n",
                           s->train.global_batch_sequences, s->train.sequence_tokens,
                           s->train.micro_batch_sequences, spec_microbatches (s));
+}
+
+/* Runs of stages with as many layers: "1, 2 x30, 0". Only where they are not all alike. */
+static void
+line_stages (GString *out, const Spec *s, const Prediction *p)
+{
+  guint n = p->n_stages, alike = 1;
+  while (alike < n && p->stage_layers[alike] == p->stage_layers[0])
+    alike++;
+  if (n < 2 || (alike == n && s->parallel.layout == NULL))
+    return;
+  g_string_append (out, "layers       ");
+  for (guint i = 0; i < n;) {
+    guint k = i;
+    while (k < n && p->stage_layers[k] == p->stage_layers[i])
+      k++;
+    g_string_append_printf (out, "%s%" G_GINT64_FORMAT, i > 0 ? ", " : "", p->stage_layers[i]);
+    if (k - i > 1)
+      g_string_append_printf (out, " x%u", k - i);
+    i = k;
+  }
+  g_string_append_printf (out, "   (stages 0 to %u; embedding on the first, loss on the last)\n",
+                          n - 1);
 }
 
 static void
@@ -50,10 +78,10 @@ block_breakdown (GString *out, const Prediction *p)
     if (p->part_s[i] <= 0)
       continue;
     double share = p->part_s[i] / p->step_s;
-    g_string_append_printf (out, "  %-10s %10.4f s  %5.1f %%  ", part_names[i], p->part_s[i],
+    g_string_append_printf (out, "  %-10s %10.4f s  %5.1f %%", part_names[i], p->part_s[i],
                             100.0 * share);
-    for (int k = 0; k < (int)(share * 50.0 + 0.5); k++)
-      g_string_append_c (out, '#');
+    for (int k = 0, n = (int)(share * 50.0 + 0.5); k < n; k++)
+      g_string_append (out, k == 0 ? "  #" : "#");
     g_string_append_c (out, '\n');
   }
   g_string_append_printf (out, "  %-10s %10.4f s  100.0 %%\n", "total", p->step_s);
@@ -115,6 +143,7 @@ report_text (GString *out, const Spec *s, const Prediction *p, const StepInterva
       s->model.name, params, s->cluster.gpus, gpu_name (s->gpu));
   g_string_append_printf (out, "software     %s\n", s->software.name);
   line_layout (out, s);
+  line_stages (out, s, p);
   g_string_append_printf (
       out, "\nstep time    %.4f s   (measured should lie in %.4g … %.4g s four times in five)\n",
       p->step_s, p->step_s * iv->lo, p->step_s * iv->hi);
@@ -155,6 +184,14 @@ json_parallel (JsonWriter *w, const ParallelSpec *p)
   jw_bool (w, "sequence_parallel", p->sequence_parallel);
   jw_string (w, "schedule", p->schedule);
   jw_int (w, "zero_stage", p->zero_stage);
+  if (p->fsdp)
+    jw_bool (w, "fsdp", TRUE);
+  if (p->shard_size > 0)
+    jw_int (w, "shard_size", p->shard_size);
+  if (p->order != NULL)
+    jw_string (w, "order", p->order);
+  if (p->layout != NULL)
+    jw_string (w, "layout", p->layout);
   jw_end_object (w);
 }
 

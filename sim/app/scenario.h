@@ -28,6 +28,11 @@ JsonDoc *scenario_document (const char *path, const char *const *sets, GError **
 gboolean scenario_set (JsonDoc *doc, const char *key_value, GError **error);
 gboolean scenario_read (JsonDoc *doc, Spec *out, GError **error);
 
+/* An error of predicting what doc says (a schedule that cannot be, a step beyond the clock) gets
+ * the place of the key that it is about, as those of scenario_read have; others stay as they are.
+ */
+void scenario_blame (JsonDoc *doc, GError **error);
+
 /* The software profile for a scenario that names none. One rule: the profile of the framework that
  * most published runs on that generation used. Static. */
 const char *scenario_default_software (const char *gpu_name);

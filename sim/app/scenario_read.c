@@ -1,9 +1,12 @@
 /* Scenario values: a merged document → Spec. Keys are checked before any profile is read, so that
  * the first error of a file is the nearest to its top. */
 #include "import_hf.h"
+#include "layout.h"
 #include "paths.h"
+#include "program.h"
 #include "read_fabric.h"
 #include "read_gpu.h"
+#include "read_job.h"
 #include "read_model.h"
 #include "read_software.h"
 #include "scenario_priv.h"
@@ -28,15 +31,24 @@ static const char *const cluster_keys[] = {
 static const char *const train_keys[] = {
     "sequence_tokens", "global_batch_sequences", "micro_batch_sequences", "precision", "recompute",
     "moe_imbalance",   "moe_capacity",           "mfu_convention",        NULL};
-static const char *const parallel_keys[] = {"tp",       "cp",
-                                            "pp",       "vpp",
-                                            "ep",       "etp",
-                                            "dp",       "sequence_parallel",
-                                            "schedule", "schedule_file",
-                                            "layout",   "zero_stage",
-                                            "fsdp",     "shard_size",
+static const char *const parallel_keys[] = {"tp",
+                                            "cp",
+                                            "pp",
+                                            "vpp",
+                                            "ep",
+                                            "etp",
+                                            "dp",
+                                            "sequence_parallel",
+                                            "schedule",
+                                            "schedule_file",
+                                            "order",
+                                            "layout",
+                                            "zero_stage",
+                                            "fsdp",
+                                            "shard_size",
+                                            "hpz_size",
+                                            "reshard_after_forward",
                                             NULL};
-static const char *const job_keys[] = {"tokens", "checkpoint", "failures", NULL};
 static const char *const published_keys[] = {"step_time_s", "source", NULL};
 static const char *const run_keys[] = {"fidelity",     "seed",         "max_events",
                                        "shuffle_ties", "exact_events", NULL};
@@ -166,10 +178,15 @@ read_degrees (const JsonRef *ref, gint64 gpus, ParallelSpec *p, GError **error)
     const char *key;
     gint64 *out;
     gboolean multiplies;
-  } const degrees[] = {{"tp", &p->tp, TRUE},    {"cp", &p->cp, TRUE},
-                       {"pp", &p->pp, TRUE},    {"dp", &p->dp, FALSE},
-                       {"ep", &p->ep, FALSE},   {"etp", &p->etp, FALSE},
-                       {"vpp", &p->vpp, FALSE}, {"shard_size", &p->shard_size, FALSE}};
+  } const degrees[] = {{"tp", &p->tp, TRUE},
+                       {"cp", &p->cp, TRUE},
+                       {"pp", &p->pp, TRUE},
+                       {"dp", &p->dp, FALSE},
+                       {"ep", &p->ep, FALSE},
+                       {"etp", &p->etp, FALSE},
+                       {"vpp", &p->vpp, FALSE},
+                       {"shard_size", &p->shard_size, FALSE},
+                       {"hpz_size", &p->hpz_size, FALSE}};
   gint64 product = 1;
   for (guint i = 0; i < G_N_ELEMENTS (degrees); i++) {
     gint64 max = strcmp (degrees[i].key, "vpp") == 0 ? VPP_MAX : gpus;
@@ -189,16 +206,35 @@ read_degrees (const JsonRef *ref, gint64 gpus, ParallelSpec *p, GError **error)
   return TRUE;
 }
 
+/* The layout says how many stages there are; one that is wrong is left to spec_check. */
+static void
+vpp_of_layout (ParallelSpec *p)
+{
+  Layout l;
+  if (!layout_parse (p->layout, &l, NULL))
+    return;
+  if (l.n_stages % p->pp == 0)
+    p->vpp = l.n_stages / p->pp;
+  layout_clear (&l);
+}
+
 /* Which schedule: by name, in a file, or the usual one for vpp. */
 static gboolean
 read_schedule (const JsonRef *ref, ParallelSpec *p, GError **error)
 {
   int which = -1;
-  const char *file = NULL, *layout = NULL;
+  const char *file = NULL, *layout = NULL, *order = NULL;
   if (!json_opt_enum (ref, "schedule", sched_names, &which, error) ||
       !json_opt_string (ref, "schedule_file", &file, error) ||
-      !json_opt_string (ref, "layout", &layout, error))
+      !json_opt_string (ref, "layout", &layout, error) ||
+      !json_opt_string (ref, "order", &order, error))
     return FALSE;
+  g_free (p->order);
+  p->order = g_strdup (order);
+  g_free (p->layout);
+  p->layout = g_strdup (layout);
+  if (layout != NULL && !json_has (ref, "vpp"))
+    vpp_of_layout (p);
   if (file != NULL) {
     JsonRef at;
     json_get_any (ref, "schedule_file", &at, NULL);
@@ -211,8 +247,21 @@ read_schedule (const JsonRef *ref, ParallelSpec *p, GError **error)
   const char *usual = p->vpp > 1 ? "interleaved" : "1f1b";
   g_free (p->schedule);
   p->schedule = g_strdup (which >= 0 ? sched_names[which] : usual);
-  g_free (p->layout);
-  p->layout = g_strdup (layout);
+  return TRUE;
+}
+
+/* fsdp without zero_stage is full sharding. */
+static gboolean
+read_sharding (const JsonRef *ref, ParallelSpec *p, GError **error)
+{
+  gboolean reshard = FALSE;
+  if (!json_opt_int (ref, "zero_stage", 0, 3, &p->zero_stage, error) ||
+      !json_opt_bool (ref, "fsdp", &p->fsdp, error) ||
+      !json_opt_bool (ref, "reshard_after_forward", &reshard, error))
+    return FALSE;
+  if (p->fsdp && !json_has (ref, "zero_stage"))
+    p->zero_stage = 3;
+  p->reshard = json_has (ref, "reshard_after_forward") ? reshard : -1;
   return TRUE;
 }
 
@@ -222,7 +271,7 @@ read_parallel (const JsonRef *root, Spec *s, GError **error)
   ParallelSpec *p = &s->parallel;
   JsonRef ref;
   p->tp = p->cp = p->pp = p->vpp = p->ep = 1;
-  p->dp = p->shard_size = 0;
+  p->dp = p->shard_size = p->hpz_size = 0;
   if (!json_has (root, "parallel")) {
     assume (s, "parallel is not given: data parallel over all GPUs");
     g_free (p->schedule);
@@ -233,18 +282,7 @@ read_parallel (const JsonRef *root, Spec *s, GError **error)
          json_check_keys (&ref, parallel_keys, error) &&
          read_degrees (&ref, s->cluster.gpus, p, error) &&
          json_opt_bool (&ref, "sequence_parallel", &p->sequence_parallel, error) &&
-         json_opt_int (&ref, "zero_stage", 0, 3, &p->zero_stage, error) &&
-         json_opt_bool (&ref, "fsdp", &p->fsdp, error) && read_schedule (&ref, p, error);
-}
-
-/* What is in the job is for the campaign; here only its keys are checked. */
-static gboolean
-read_job (const JsonRef *root, GError **error)
-{
-  JsonRef ref;
-  if (!json_has (root, "job"))
-    return TRUE;
-  return json_get_object (root, "job", &ref, error) && json_check_keys (&ref, job_keys, error);
+         read_sharding (&ref, p, error) && read_schedule (&ref, p, error);
 }
 
 static gboolean
@@ -451,8 +489,19 @@ read_scenario_software (const JsonRef *root, Spec *s, GError **error)
 
 /* ---- the whole ---- */
 
-/* An error of spec_check becomes one with a place: that of the key, or of the nearest thing above
- * it that the document has. */
+/* An error at a dotted key (NULL: the root), or at the nearest thing above it that the document
+ * has. */
+static gboolean
+fail_at (JsonDoc *doc, const char *key, JsonError code, const char *message, GError **error)
+{
+  JsonRef at[SCENARIO_KEY_PARTS + 1];
+  g_auto (GStrv) keys = g_strsplit (key != NULL ? key : "", ".", SCENARIO_KEY_PARTS);
+  guint n = scenario_locate (doc, key != NULL ? key : "", at);
+  for (; keys[n] != NULL; n++)
+    at[n + 1] = (JsonRef){doc, NULL, &at[n], keys[n], -1};
+  return json_fail (&at[n], code, error, "%s", message);
+}
+
 static gboolean
 check_spec (JsonDoc *doc, Spec *s, GError **error)
 {
@@ -460,14 +509,25 @@ check_spec (JsonDoc *doc, Spec *s, GError **error)
   const char *key = NULL;
   if (spec_check (s, &key, &why))
     return TRUE;
-  JsonRef at[SCENARIO_KEY_PARTS + 1];
-  g_auto (GStrv) keys = g_strsplit (key != NULL ? key : "", ".", SCENARIO_KEY_PARTS);
-  guint n = scenario_locate (doc, key != NULL ? key : "", at);
-  for (; keys[n] != NULL; n++)
-    at[n + 1] = (JsonRef){doc, NULL, &at[n], keys[n], -1};
   gboolean range = g_error_matches (why, SPEC_ERROR, SPEC_ERROR_RANGE);
-  return json_fail (&at[n], range ? JSON_ERROR_RANGE : JSON_ERROR_INCONSISTENT, error, "%s",
-                    why->message);
+  return fail_at (doc, key, range ? JSON_ERROR_RANGE : JSON_ERROR_INCONSISTENT, why->message,
+                  error);
+}
+
+void
+scenario_blame (JsonDoc *doc, GError **error)
+{
+  const char *key = NULL;
+  if ((*error)->domain == SCHED_ERROR)
+    key = "parallel.schedule";
+  else if (g_error_matches (*error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW))
+    key = "train";
+  else if ((*error)->domain == PROGRAM_ERROR)
+    key = "parallel";
+  if (key == NULL)
+    return;
+  g_autoptr (GError) why = g_steal_pointer (error);
+  fail_at (doc, key, JSON_ERROR_INCONSISTENT, why->message, error);
 }
 
 static gboolean
@@ -491,10 +551,10 @@ read_all (JsonDoc *doc, Spec *s, GError **error)
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
-         read_parallel (&root, s, error) && read_job (&root, error) && read_run (&root, s, error) &&
-         read_published (&root, s, error) && read_devices (&root, s, error) &&
-         read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
-         check_spec (doc, s, error);
+         read_parallel (&root, s, error) && read_job_keys (&root, error) &&
+         read_run (&root, s, error) && read_published (&root, s, error) &&
+         read_devices (&root, s, error) && read_scenario_model (&root, s, error) &&
+         read_scenario_software (&root, s, error) && check_spec (doc, s, error);
 }
 
 gboolean

@@ -39,33 +39,56 @@ usage (GError **error, const char *text, const char *what)
   return FALSE;
 }
 
-/* "a..b*f" or "a..b+s" → values; FALSE with *is_range FALSE when it is no range. */
+typedef struct {
+  double from, to, step;
+  char op; /* '*' or '+' */
+} Range;
+
+/* "FROM..TO*FACTOR" or "FROM..TO+STEP": TRUE when text begins like a range, two numbers with ".."
+ * between them ("../x.json" does not); *ok is whether it is a whole and sensible one. */
+static gboolean
+parse_range (const char *text, Range *r, gboolean *ok)
+{
+  const char *dots = strstr (text, "..");
+  char *end = NULL;
+  if (dots == NULL)
+    return FALSE;
+  r->from = g_ascii_strtod (text, &end);
+  if (end == text || (end != dots && end != dots + 1)) /* "1..": strtod may eat the first dot */
+    return FALSE;
+  r->to = g_ascii_strtod (dots + 2, &end);
+  if (end == dots + 2)
+    return FALSE;
+  r->op = *end;
+  const char *step = *end != '\0' ? end + 1 : end;
+  r->step = g_ascii_strtod (step, &end);
+  *ok = (r->op == '*' || r->op == '+') && end != step && *end == '\0' && isfinite (r->from) &&
+        isfinite (r->to) && isfinite (r->step) && r->to >= r->from &&
+        (r->op == '*' ? r->step > 1 && r->from > 0 : r->step > 0);
+  return TRUE;
+}
+
+/* Appends the values of a range, when text is one; else leaves *is_range FALSE. */
 static gboolean
 expand_range (const char *text, GPtrArray *values, gboolean *is_range, const char *whole,
               GError **error)
 {
-  const char *dots = strstr (text, "..");
-  char *end = NULL;
-  *is_range = FALSE;
-  if (dots == NULL)
+  static const double most = 1e6, slack = 1e-9; /* slack: 0.1 + 0.1 + 0.1 reaches 0.3 */
+  gboolean ok = FALSE;
+  Range r;
+  *is_range = parse_range (text, &r, &ok);
+  if (!*is_range)
     return TRUE;
-  double lo = g_ascii_strtod (text, &end);
-  if (end == text || end > dots + 1) /* "1..": strtod may eat the first dot */
-    return TRUE;
-  double hi = g_ascii_strtod (dots + 2, &end);
-  if (end == dots + 2 || (*end != '*' && *end != '+'))
-    return TRUE;
-  char op = *end;
-  const char *step_text = end + 1;
-  double step = g_ascii_strtod (step_text, &end);
-  *is_range = TRUE;
-  if (end == step_text || *end != '\0' || !isfinite (lo) || !isfinite (hi) || !isfinite (step) ||
-      hi < lo || (op == '*' ? step <= 1 || lo <= 0 : step <= 0))
+  if (!ok)
     return usage (error, whole, "a range must be FROM..TO*FACTOR (factor > 1) or FROM..TO+STEP");
-  if ((op == '*' ? log (hi / lo) / log (step) : (hi - lo) / step) > 1e6)
+  double steps = r.op == '*' ? log (r.to / r.from) / log (r.step) : (r.to - r.from) / r.step;
+  if (!(steps < most))
     return usage (error, whole, "a range of more than 1,000,000 values");
-  for (double v = lo; v <= hi * (1 + 1e-12); v = op == '*' ? v * step : v + step) {
+  guint n = (guint)(steps + slack) + 1;
+  double product = r.from;
+  for (guint i = 0; i < n; i++, product *= r.step) {
     char buf[G_ASCII_DTOSTR_BUF_SIZE];
+    double v = r.op == '*' ? product : r.from + i * r.step; /* no sum that drifts */
     g_ptr_array_add (values, g_strdup (g_ascii_formatd (buf, sizeof buf, "%.15g", v)));
   }
   return TRUE;
@@ -113,7 +136,7 @@ sweep_axes_parse (const char *const *varies, GError **error)
   for (gsize i = 0; varies != NULL && varies[i] != NULL; i++) {
     Axis axis = {0, 0, g_ptr_array_new_with_free_func (g_free)};
     g_auto (GStrv) parts = g_strsplit (varies[i], ";", -1);
-    gboolean ok = TRUE;
+    gboolean ok = parts[0] != NULL || usage (error, "''", "must be KEY=V1,V2,…");
     for (gsize k = 0; ok && parts[k] != NULL; k++)
       ok = parse_key (a, &axis, parts[k], varies[i], error);
     g_array_append_val (a->axes, axis);

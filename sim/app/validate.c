@@ -79,19 +79,124 @@ row_chosen (const CsvTable *t, guint row, const ValidateOptions *opt, int class_
   return TRUE;
 }
 
+/* ---- kinds of tables ---- */
+
+static const TableKind *const kinds[] = {&table_memory,   &table_runs,      &table_collectives,
+                                         &table_gemm,     &table_attention, &table_attention_wide,
+                                         &table_gemm_wide};
+
+static gboolean
+has_columns (const CsvTable *t, const TableKind *k)
+{
+  for (gsize i = 0; k->needed[i] != NULL; i++)
+    if (csv_col (t, k->needed[i]) < 0)
+      return FALSE;
+  return TRUE;
+}
+
+static const TableKind *
+kind_of (const CsvTable *t, GError **error)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (kinds); i++)
+    if (has_columns (t, kinds[i]))
+      return kinds[i];
+  g_autoptr (GString) known = g_string_new (NULL);
+  for (gsize i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    g_string_append_printf (known, "%s%s:", i > 0 ? "; " : "", kinds[i]->what);
+    for (gsize k = 0; kinds[i]->needed[k] != NULL; k++)
+      g_string_append_printf (known, " %s", kinds[i]->needed[k]);
+  }
+  g_set_error (error, CSV_ERROR, CSV_ERROR_COLUMN,
+               "%s:1: the columns tell no kind of table (known: %s)", csv_name (t), known->str);
+  return NULL;
+}
+
+RowResult *
+validate_add (GArray *rows, const char *metric, double published, double predicted, StepInterval iv)
+{
+  RowResult r = {.metric = metric,
+                 .published = published,
+                 .predicted = predicted,
+                 .error_pct = 100.0 * (predicted / published - 1.0),
+                 .lo = predicted * iv.lo,
+                 .hi = predicted * iv.hi,
+                 .status = ROW_OK,
+                 .reason = g_strdup ("")};
+  g_array_append_val (rows, r);
+  return &g_array_index (rows, RowResult, rows->len - 1);
+}
+
+void
+validate_skip (GArray *rows, const char *reason)
+{
+  RowResult r = {.status = ROW_SKIPPED, .reason = g_strdup (reason)};
+  g_array_append_val (rows, r);
+}
+
+static void
+run_row (const RunContext *c, guint row, GArray *rows)
+{
+  RowResult r = {0};
+  validate_run_row (c, row, &r);
+  if (r.reason == NULL)
+    r.reason = g_strdup ("");
+  g_array_append_val (rows, r);
+}
+
+static const char *const runs_needed[] = {"num_layers", "tp", "pp", "gbs", "gpu", "num_gpus", NULL};
+const TableKind table_runs = {"runs", runs_needed, "source_title", "training runs", run_row};
+
+/* Names what a row has added, and groups it. */
+static void
+label (const CsvTable *t, guint row, int id_col, int group_col, GArray *rows, guint first)
+{
+  for (guint i = first; i < rows->len; i++) {
+    RowResult *r = &g_array_index (rows, RowResult, i);
+    const char *id = csv_cell (t, row, id_col);
+    if (r->id == NULL)
+      r->id = *id != '\0' ? g_strdup (id) : g_strdup_printf ("%u", row + 1);
+    if (r->group == NULL)
+      r->group = g_strdup (csv_cell (t, row, group_col));
+  }
+}
+
+static void
+wide_column_clear (gpointer p)
+{
+  WideColumn *w = p;
+  g_free (w->gpu);
+  g_free (w->kernel);
+}
+
+/* Columns of a wide table that a rule knows the device of. */
+static GArray *
+wide_columns (const CsvTable *t, const RunRules *rules)
+{
+  GArray *cells = g_array_new (FALSE, TRUE, sizeof (WideColumn));
+  g_array_set_clear_func (cells, wide_column_clear);
+  for (guint col = 0; col < csv_n_cols (t); col++) {
+    const char *name = csv_col_name (t, col);
+    const char *gpu = run_rules_find (rules, "wide", name, NULL, NULL);
+    WideColumn w = {(int)col, g_strdup (gpu),
+                    g_strdup (run_rules_find (rules, "kernel", "", name, NULL))};
+    if (gpu != NULL)
+      g_array_append_val (cells, w);
+    else
+      wide_column_clear (&w);
+  }
+  return cells;
+}
+
 ValidateResult *
 validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GError **error)
 {
-  static const char *const needed[] = {"num_layers", "tp", "pp", "gbs", "gpu", "num_gpus", NULL};
-  for (gsize i = 0; needed[i] != NULL; i++)
-    if (csv_col (t, needed[i]) < 0) {
-      g_set_error (error, CSV_ERROR, CSV_ERROR_COLUMN,
-                   "%s:1: not a table of training runs: column %s is missing", csv_name (t),
-                   needed[i]);
-      return NULL;
-    }
-  const char *group = opt->group != NULL ? opt->group : "source_title";
-  int group_col = opt->group != NULL ? csv_require_col (t, group, error) : csv_col (t, group);
+  const TableKind *kind = kind_of (t, error);
+  if (kind == NULL)
+    return NULL;
+  const char *group = opt->group != NULL ? opt->group : kind->group;
+  int group_col = opt->group != NULL ? csv_require_col (t, group, error)
+                  : group != NULL    ? csv_col (t, group)
+                                     : -1;
   if (opt->group != NULL && group_col < 0)
     return NULL;
   g_autoptr (GArray) wheres = g_array_new (FALSE, FALSE, sizeof (Where));
@@ -101,24 +206,20 @@ validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GEr
   if (intervals == NULL || !parse_where (t, opt, wheres, error))
     return NULL;
   g_autoptr (PredictCache) cache = predict_cache_new ();
-  RunContext c = {t, store, rules, cache, intervals, opt->stage_times};
+  g_autoptr (GArray) cells = wide_columns (t, rules);
+  RunContext c = {t, store, rules, cache, intervals, opt->stage_times, cells};
   ValidateResult *r = g_new0 (ValidateResult, 1);
-  r->table = "runs";
-  r->group_column = g_strdup (group);
+  r->table = kind->name;
+  r->group_column = g_strdup (group != NULL ? group : "device");
   r->rows = g_array_new (FALSE, TRUE, sizeof (RowResult));
   g_array_set_clear_func (r->rows, row_clear);
   int class_col = csv_col (t, "class"), id_col = csv_col (t, "id");
   for (guint row = 0; row < csv_n_rows (t); row++) {
     if (!row_chosen (t, row, opt, class_col, wheres))
       continue;
-    RowResult res = {0};
-    validate_run_row (&c, row, &res);
-    const char *id = csv_cell (t, row, id_col);
-    res.id = *id != '\0' ? g_strdup (id) : g_strdup_printf ("%u", csv_line (t, row));
-    res.group = g_strdup (csv_cell (t, row, group_col));
-    if (res.reason == NULL)
-      res.reason = g_strdup ("");
-    g_array_append_val (r->rows, res);
+    guint first = r->rows->len;
+    kind->row (&c, row, r->rows);
+    label (t, row, id_col, group_col, r->rows, first);
   }
   return r;
 }

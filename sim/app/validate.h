@@ -44,12 +44,9 @@ void validate_json (const ValidateResult *r, GString *out);
 void validate_text (const ValidateResult *r, gboolean rows, GString *out);
 void validate_csv (const ValidateResult *r, GString *out);
 
-/* validate_runs.c */
-typedef struct RunRules RunRules;
-RunRules *run_rules_load (GError **error);
-void run_rules_free (RunRules *r);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunRules, run_rules_free)
+/* ---- the kinds of tables; each a function that appends the results of a row ---- */
 
+typedef struct RunRules RunRules;
 typedef struct {
   const CsvTable *t;
   Store *store;
@@ -57,11 +54,44 @@ typedef struct {
   PredictCache *cache;
   const IntervalTable *intervals;
   gboolean stage_times;
+  GArray *cells; /* of wide tables: WideColumn */
 } RunContext;
+
+/* A latency column of a wide kernel table and the device that it is of. */
+typedef struct {
+  int col;
+  char *gpu, *kernel; /* owned */
+} WideColumn;
+
+typedef struct {
+  const char *name;          /* "runs" */
+  const char *const *needed; /* columns that name it, NULL-terminated */
+  const char *group;         /* default column of the groups; NULL: the device */
+  const char *what;          /* in words */
+  /* Appends to rows; id is set by the function where a row has several results, else left NULL. */
+  void (*row) (const RunContext *c, guint row, GArray *rows);
+} TableKind;
+
+extern const TableKind table_runs, table_gemm, table_gemm_wide, table_attention,
+    table_attention_wide, table_collectives, table_memory;
+
+/* Adds a result; reason (copied) makes it skipped when metric is NULL. */
+RowResult *validate_add (GArray *rows, const char *metric, double published, double predicted,
+                         StepInterval iv);
+void validate_skip (GArray *rows, const char *reason);
+
+/* validate_runs.c */
+RunRules *run_rules_load (GError **error);
+void run_rules_free (RunRules *r);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunRules, run_rules_free)
+/* Name that the first matching rule of a list gives: "wide", "kernel", "collective". texts: the
+ * cells that its regular expressions look at. NULL when none matches. */
+const char *run_rules_find (const RunRules *r, const char *list, const char *gpu, const char *text,
+                            const char *other);
 
 /* Row → Spec by the rules. FALSE: the row is skipped, *reason (owned by the caller) says why.
  * assumed: what was filled in, appended. */
-gboolean run_row_spec (const RunContext *c, guint row, Spec *out, GString *assumed, char **reason);
+gboolean run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **reason);
 void validate_run_row (const RunContext *c, guint row, RowResult *out);
 
 #endif

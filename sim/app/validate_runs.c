@@ -10,17 +10,20 @@
 #include "validate_settings.h"
 
 typedef struct {
-  GRegex *gpu, *interconnect, *framework, *model, *source; /* NULL: any */
+  GRegex *gpu, *interconnect, *framework, *model, *source, *precision; /* NULL: any */
   gint64 year_min, year_max;
-  char *value;               /* fabric, software or model name */
-  int sequence_parallel;     /* software rules: default of tp > 1 */
-  gint64 zero_stage;         /* software rules: default sharding */
+  char *value;             /* fabric, software or model name */
+  int sequence_parallel;   /* software rules: default of tp > 1 */
+  gint64 zero_stage;       /* software rules: default sharding */
+  char *precision_default; /* software rules: what the framework's runs use when it is not stated */
+  gboolean fsdp;           /* software rules: zero 2 and 3 are FSDP's */
   gboolean hardware, causal; /* metric rules */
 } Rule;
 
 struct RunRules {
   GArray *fabric, *software, *model, *metric;
   RowSettings *settings;
+  GArray *wide, *kernel, *collective; /* of the tables of kernels and of collectives */
 };
 
 static void
@@ -32,7 +35,9 @@ rule_clear (gpointer p)
   g_clear_pointer (&r->framework, g_regex_unref);
   g_clear_pointer (&r->model, g_regex_unref);
   g_clear_pointer (&r->source, g_regex_unref);
+  g_clear_pointer (&r->precision, g_regex_unref);
   g_free (r->value);
+  g_free (r->precision_default);
 }
 
 static gboolean
@@ -51,11 +56,24 @@ opt_regex (const JsonRef *obj, const char *key, GRegex **out, GError **error)
 static gboolean
 read_rule (const JsonRef *obj, const char *value_key, Rule *r, GError **error)
 {
-  const char *const keys[] = {
-      "gpu",       "interconnect", "framework",         "model",      "source_title",
-      "year_min",  "year_max",     "sequence_parallel", "zero_stage", "flops",
-      "attention", "why",          value_key,           NULL};
-  const char *value = NULL, *flops = "model", *attention = "full";
+  const char *const keys[] = {"gpu",
+                              "interconnect",
+                              "framework",
+                              "model",
+                              "source_title",
+                              "year_min",
+                              "precision",
+                              "fsdp",
+                              "default_precision",
+                              "year_max",
+                              "sequence_parallel",
+                              "zero_stage",
+                              "flops",
+                              "attention",
+                              "why",
+                              value_key,
+                              NULL};
+  const char *value = NULL, *flops = "model", *attention = "full", *precision = NULL;
   gboolean sp = FALSE;
   r->year_max = 9999;
   if (!json_check_keys (obj, keys, error) || !opt_regex (obj, "gpu", &r->gpu, error) ||
@@ -63,6 +81,9 @@ read_rule (const JsonRef *obj, const char *value_key, Rule *r, GError **error)
       !opt_regex (obj, "framework", &r->framework, error) ||
       !opt_regex (obj, "model", &r->model, error) ||
       !opt_regex (obj, "source_title", &r->source, error) ||
+      !opt_regex (obj, "precision", &r->precision, error) ||
+      !json_opt_bool (obj, "fsdp", &r->fsdp, error) ||
+      !json_opt_string (obj, "default_precision", &precision, error) ||
       !json_opt_int (obj, "year_min", 0, 9999, &r->year_min, error) ||
       !json_opt_int (obj, "year_max", 0, 9999, &r->year_max, error) ||
       !json_opt_int (obj, "zero_stage", 0, 3, &r->zero_stage, error) ||
@@ -72,6 +93,7 @@ read_rule (const JsonRef *obj, const char *value_key, Rule *r, GError **error)
       (strcmp (value_key, "flops") != 0 && !json_get_string (obj, value_key, &value, error)))
     return FALSE;
   r->value = g_strdup (value);
+  r->precision_default = g_strdup (precision);
   r->sequence_parallel = sp;
   r->hardware = strcmp (flops, "hardware") == 0;
   r->causal = strcmp (attention, "causal") == 0;
@@ -106,13 +128,16 @@ run_rules_load (GError **error)
     return NULL;
   JsonRef root = json_root (doc);
   g_autoptr (RunRules) r = g_new0 (RunRules, 1);
-  static const char *const keys[] = {"format", "why",    "fabric",   "software",
-                                     "model",  "metric", "settings", NULL};
+  static const char *const keys[] = {"format",   "why",  "fabric", "software",   "model", "metric",
+                                     "settings", "wide", "kernel", "collective", NULL};
   if (!json_check_keys (&root, keys, error) ||
       (r->fabric = read_rules (&root, "fabric", "fabric", error)) == NULL ||
       (r->software = read_rules (&root, "software", "software", error)) == NULL ||
       (r->model = read_rules (&root, "model", "architecture", error)) == NULL ||
       (r->metric = read_rules (&root, "metric", "flops", error)) == NULL ||
+      (r->wide = read_rules (&root, "wide", "device", error)) == NULL ||
+      (r->kernel = read_rules (&root, "kernel", "kernel", error)) == NULL ||
+      (r->collective = read_rules (&root, "collective", "fabric", error)) == NULL ||
       (r->settings = row_settings_read (&root, error)) == NULL)
     return NULL;
   return g_steal_pointer (&r);
@@ -127,8 +152,33 @@ run_rules_free (RunRules *r)
   g_clear_pointer (&r->software, g_array_unref);
   g_clear_pointer (&r->model, g_array_unref);
   g_clear_pointer (&r->metric, g_array_unref);
+  g_clear_pointer (&r->wide, g_array_unref);
+  g_clear_pointer (&r->kernel, g_array_unref);
+  g_clear_pointer (&r->collective, g_array_unref);
   g_clear_pointer (&r->settings, row_settings_free);
   g_free (r);
+}
+
+static gboolean
+matches (GRegex *re, const char *text)
+{
+  return re == NULL || g_regex_match (re, text != NULL ? text : "", 0, NULL);
+}
+
+const char *
+run_rules_find (const RunRules *r, const char *list, const char *gpu, const char *text,
+                const char *other)
+{
+  const GArray *rules = strcmp (list, "wide") == 0     ? r->wide
+                        : strcmp (list, "kernel") == 0 ? r->kernel
+                                                       : r->collective;
+  for (guint i = 0; i < rules->len; i++) {
+    const Rule *rule = &g_array_index (rules, Rule, i);
+    if (matches (rule->gpu, gpu) && matches (rule->interconnect, text) &&
+        matches (rule->model, other))
+      return rule->value;
+  }
+  return NULL;
 }
 
 /* ---- cells ---- */
@@ -164,12 +214,6 @@ integer (const RunContext *c, guint row, const char *col, gint64 *out)
   return TRUE;
 }
 
-static gboolean
-matches (GRegex *re, const char *text)
-{
-  return re == NULL || g_regex_match (re, text, 0, NULL);
-}
-
 static const Rule *
 find_rule (const RunContext *c, const GArray *rules, guint row)
 {
@@ -182,6 +226,7 @@ find_rule (const RunContext *c, const GArray *rules, guint row)
         matches (r->framework, cell (c, row, "framework")) &&
         matches (r->model, cell (c, row, "model")) &&
         matches (r->source, cell (c, row, "source_title")) &&
+        matches (r->precision, cell (c, row, "precision")) &&
         (year == 0 || ((gint64)year >= r->year_min && (gint64)year <= r->year_max)))
       return r;
   }
@@ -283,14 +328,20 @@ row_model (const RunContext *c, guint row, Spec *s, GString *assumed, char **rea
 }
 
 static gboolean
-row_precision (const RunContext *c, guint row, Spec *s, char **reason)
+row_precision (const RunContext *c, guint row, Spec *s, const Rule *software, GString *assumed,
+               char **reason)
 {
   static const struct {
     const char *text;
     DType type;
   } known[] = {{"mxfp8", DT_MXFP8}, {"fp8-mx", DT_MXFP8}, {"nvfp4", DT_FP4}, {"fp8", DT_FP8},
                {"bf16", DT_BF16},   {"fp16", DT_FP16},    {"tf32", DT_TF32}, {"fp32", DT_FP32}};
-  g_autofree char *text = g_ascii_strdown (cell (c, row, "precision"), -1);
+  const char *stated = cell (c, row, "precision");
+  if (*stated == '\0' && software->precision_default != NULL) {
+    stated = software->precision_default;
+    assume (assumed, "16-bit training");
+  }
+  g_autofree char *text = g_ascii_strdown (stated, -1);
   for (gsize i = 0; i < G_N_ELEMENTS (known); i++)
     if (strstr (text, known[i].text) != NULL) {
       s->train.precision = known[i].type;
@@ -302,7 +353,8 @@ row_precision (const RunContext *c, guint row, Spec *s, char **reason)
 }
 
 static gboolean
-row_train (const RunContext *c, guint row, Spec *s, GString *assumed, char **reason)
+row_train (const RunContext *c, guint row, Spec *s, const Rule *software, GString *assumed,
+           char **reason)
 {
   TrainSpec *t = &s->train;
   if (!integer (c, row, "seq_len", &t->sequence_tokens))
@@ -318,7 +370,10 @@ row_train (const RunContext *c, guint row, Spec *s, GString *assumed, char **rea
     ;
   else if (g_str_has_prefix (rc, "full"))
     t->recompute = RECOMPUTE_FULL;
-  else if (*rc != '\0')
+  else if (g_str_has_prefix (rc, "minimal")) { /* JAX: every matrix product is kept */
+    t->recompute = RECOMPUTE_NONE;
+    assume (assumed, "no matrix product is recomputed");
+  } else if (*rc != '\0')
     return skip (reason, "recompute mode \"%.60s\" is not known", rc);
   else {
     double year = 0;
@@ -326,7 +381,91 @@ row_train (const RunContext *c, guint row, Spec *s, GString *assumed, char **rea
     t->recompute = year > 0 && year < 2023 ? RECOMPUTE_FULL : RECOMPUTE_NONE;
     assume (assumed, year > 0 && year < 2023 ? "recompute full" : "recompute none");
   }
-  return row_precision (c, row, s, reason);
+  return row_precision (c, row, s, software, assumed, reason);
+}
+
+/* Column sharding, or the rule's default. */
+static gboolean
+row_sharding (const RunContext *c, guint row, Spec *s, const Rule *software, GString *assumed,
+              char **reason)
+{
+  static const struct {
+    const char *text;
+    gint64 stage;
+    gboolean fsdp;
+  } known[] = {{"ddp", 0, FALSE},
+               {"zero1", 1, FALSE},
+               {"zero2", 2, FALSE},
+               {"zero3", 3, FALSE},
+               {"fsdp", 3, TRUE},
+               {"hsdp", 3, TRUE},
+               {"fsdp (ZeRO-2-like: no reshard after forward)", 2, TRUE}};
+  ParallelSpec *p = &s->parallel;
+  const char *sh = cell (c, row, "sharding");
+  gsize i = 0;
+  if (*sh == '\0') {
+    p->zero_stage = software->zero_stage;
+    p->fsdp = software->fsdp && p->zero_stage >= 2;
+    assume (assumed, p->zero_stage == 0   ? "plain data parallelism"
+                     : p->zero_stage == 1 ? "distributed optimizer"
+                                          : "sharded parameters");
+    return TRUE;
+  }
+  while (i < G_N_ELEMENTS (known) && strcmp (sh, known[i].text) != 0)
+    i++;
+  if (i == G_N_ELEMENTS (known))
+    return skip (reason, "sharding %s: not predicted yet", sh);
+  p->zero_stage = known[i].stage;
+  p->fsdp = known[i].fsdp || (software->fsdp && p->zero_stage >= 2);
+  if (strcmp (sh, "hsdp") == 0) { /* a shard group is a node, as in the sources that say so */
+    if (!integer (c, row, "gpus_per_node", &p->shard_size))
+      p->shard_size = 8;
+    assume (assumed, "shards inside a node");
+  }
+  return TRUE;
+}
+
+/* Names of the zero-bubble paper: ZB-1p and ZB-2p keep the activations of p and 2p micro-batches.
+ */
+static gboolean
+row_schedule (const RunContext *c, guint row, ParallelSpec *p, char **reason)
+{
+  static const struct {
+    const char *text, *schedule;
+  } known[] = {{"1f1b", NULL},          {"1f1b-i", "interleaved"}, {"interleaved", "interleaved"},
+               {"zb-1p", "zb-h1"},      {"zb-2p", "zb-h2"},        {"zb-h1", "zb-h1"},
+               {"zb-h2", "zb-h2"},      {"zb-v", "zb-v"},          {"gpipe", "gpipe"},
+               {"dualpipe", "dualpipe"}};
+  g_autofree char *text = g_ascii_strdown (cell (c, row, "schedule"), -1);
+  if (*text == '\0')
+    return TRUE;
+  for (gsize i = 0; i < G_N_ELEMENTS (known); i++)
+    if (strcmp (text, known[i].text) == 0) {
+      g_free (p->schedule);
+      p->schedule = g_strdup (known[i].schedule);
+      return TRUE;
+    }
+  if (g_str_has_prefix (text, "1f1b"))
+    return TRUE;
+  return skip (reason, "schedule %s: not predicted yet", text);
+}
+
+/* Column stage_ms: "T_F/T_B/T_W/T_comm", milliseconds of one stage and micro-batch. */
+static gboolean
+row_stage_times (const RunContext *c, guint row, StageTimes *out)
+{
+  g_auto (GStrv) parts = g_strsplit (cell (c, row, "stage_ms"), "/", -1);
+  double v[4];
+  if (g_strv_length (parts) != G_N_ELEMENTS (v))
+    return FALSE;
+  for (gsize i = 0; i < G_N_ELEMENTS (v); i++) {
+    char *end = NULL;
+    v[i] = g_ascii_strtod (parts[i], &end);
+    if (end == parts[i] || *end != '\0' || !(v[i] >= 0 && v[i] < 1e9))
+      return FALSE;
+  }
+  *out = (StageTimes){v[0] * 1e-3, v[1] * 1e-3, v[2] * 1e-3, v[3] * 1e-3};
+  return TRUE;
 }
 
 static gboolean
@@ -347,22 +486,10 @@ row_parallel (const RunContext *c, guint row, Spec *s, const Rule *software, GSt
       p->tp > 1 && (*sp != '\0' ? strcmp (sp, "1") == 0 : software->sequence_parallel);
   if (*sp == '\0' && p->tp > 1)
     assume (assumed, p->sequence_parallel ? "sequence parallel" : "no sequence parallelism");
-  const char *sh = cell (c, row, "sharding");
-  if (strcmp (sh, "zero1") == 0)
-    p->zero_stage = 1;
-  else if (strcmp (sh, "zero2") == 0)
-    p->zero_stage = 2;
-  else if (strcmp (sh, "ddp") == 0)
-    p->zero_stage = 0;
-  else if (*sh == '\0') {
-    p->zero_stage = software->zero_stage;
-    assume (assumed, p->zero_stage == 0 ? "plain data parallelism" : "distributed optimizer");
-  } else
-    return skip (reason, "sharding %s: not predicted yet", sh);
-  const char *schedule = cell (c, row, "schedule");
-  if (*schedule != '\0' && g_ascii_strncasecmp (schedule, "1f1b", 4) != 0 &&
-      g_ascii_strcasecmp (schedule, "interleaved") != 0)
-    return skip (reason, "schedule %s: not predicted yet", schedule);
+  if (!row_sharding (c, row, s, software, assumed, reason))
+    return FALSE;
+  if (!row_schedule (c, row, p, reason))
+    return FALSE;
   return TRUE;
 }
 
@@ -407,7 +534,8 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
   if (software == NULL)
     return skip (reason, "no software profile for %s of %s", cell (c, row, "framework"),
                  cell (c, row, "year"));
-  if (!row_model (c, row, s, assumed, reason) || !row_train (c, row, s, assumed, reason) ||
+  if (!row_model (c, row, s, assumed, reason) ||
+      !row_train (c, row, s, software, assumed, reason) ||
       !row_parallel (c, row, s, software, assumed, reason) ||
       !row_machine (c, row, s, software, reason))
     return FALSE;
@@ -485,7 +613,11 @@ validate_run_row (const RunContext *c, guint row, RowResult *out)
     spec_clear (&s);
     return;
   }
-  if (!predict (&s, c->cache, NULL, &p, &err)) {
+  StageTimes times;
+  PredictOptions options = {0};
+  if (c->stage_times && row_stage_times (c, row, &times))
+    options.times = &times;
+  if (!predict (&s, c->cache, &options, &p, &err)) {
     out->reason = g_strdup (err->message);
     spec_clear (&s);
     return;

@@ -2,9 +2,20 @@
 
 #include <string.h>
 
-enum { CELL_FRAMEWORK, CELL_COMMENTS, CELL_GPU, CELL_MODEL, CELL_PRECISION, CELL_COUNT };
-static const char *const cell_names[] = {"framework", "comments",  "gpu",
-                                         "model",     "precision", NULL};
+enum {
+  CELL_FRAMEWORK,
+  CELL_COMMENTS,
+  CELL_GPU,
+  CELL_MODEL,
+  CELL_PRECISION,
+  CELL_NOTE,
+  CELL_SOURCE,
+  CELL_VP,
+  CELL_COUNT
+};
+static const char *const cell_names[] = {"framework",   "comments",     "gpu", "model", "precision",
+                                         "metric_note", "source_title", "vp",  NULL};
+G_STATIC_ASSERT (G_N_ELEMENTS (cell_names) == CELL_COUNT + 1);
 
 typedef struct {
   GRegex *cell[CELL_COUNT]; /* NULL: any */
@@ -77,7 +88,7 @@ set_overlap (Spec *s, const char *value)
 static gboolean
 set_etp (Spec *s, const char *value)
 {
-  s->parallel.etp = g_ascii_strtoll (value, NULL, 10);
+  s->parallel.etp = strcmp (value, "tp") == 0 ? s->parallel.tp : g_ascii_strtoll (value, NULL, 10);
   return s->parallel.etp > 0;
 }
 
@@ -102,25 +113,55 @@ set_mtp (Spec *s, const char *value)
   return TRUE;
 }
 
-/* layers: kernels of fixed shape are in graphs, experts are not; step: the whole iteration is one.
+/* none; layers: kernels of fixed shape are in graphs, experts are not; step: the whole iteration is
+ * one.
  */
 static gboolean
 set_graph (Spec *s, const char *value)
 {
   gboolean step = strcmp (value, "step") == 0;
-  s->software.cuda_graph = TRUE;
+  s->software.cuda_graph = strcmp (value, "none") != 0;
   if (step)
-    s->software.host_expert_us = s->software.host_moe_sync_us = s->software.host_comm_us = 0;
-  return step || strcmp (value, "layers") == 0;
+    s->software.host_expert_us = s->software.host_moe_sync_us = s->software.host_comm_us =
+        s->software.host_pair_us = s->software.host_graph_share = 0;
+  return step || !s->software.cuda_graph || strcmp (value, "layers") == 0;
+}
+
+/* As many chunks as layers a stage, where the interleaved schedule can have them. */
+static gboolean
+set_chunks (Spec *s, const char *value)
+{
+  gint64 layers = s->model.num_layers, pp = s->parallel.pp;
+  gint64 mp = s->parallel.tp * s->parallel.cp * pp;
+  gint64 unit = s->train.micro_batch_sequences * (s->cluster.gpus / MAX (mp, 1));
+  if (strcmp (value, "layers") != 0)
+    return FALSE;
+  if (pp > 1 && layers % pp == 0 && unit > 0 && s->train.global_batch_sequences / unit % pp == 0)
+    s->parallel.vpp = layers / pp;
+  return TRUE;
+}
+
+static gboolean
+set_sinks (Spec *s, const char *value)
+{
+  s->software.attn_sinks_unfused = strcmp (value, "true") == 0;
+  return TRUE;
 }
 
 static const struct {
   const char *name;
   gboolean (*apply) (Spec *s, const char *value);
 } known[] = {
-    {"ep_dispatch", set_dispatch},    {"ep_overlap", set_overlap},    {"etp", set_etp},
-    {"moe_imbalance", set_imbalance}, {"moe_capacity", set_capacity}, {"mtp_layers", set_mtp},
-    {"cuda_graph", set_graph},        {"fp8_recipe", set_recipe},
+    {"ep_dispatch", set_dispatch},
+    {"ep_overlap", set_overlap},
+    {"etp", set_etp},
+    {"moe_imbalance", set_imbalance},
+    {"moe_capacity", set_capacity},
+    {"mtp_layers", set_mtp},
+    {"cuda_graph", set_graph},
+    {"fp8_recipe", set_recipe},
+    {"attn_sinks_unfused", set_sinks},
+    {"chunks", set_chunks},
 };
 
 static gboolean
@@ -137,8 +178,9 @@ apply_one (Spec *s, const char *set, const char *value)
 static gboolean
 read_setting (const JsonRef *obj, Setting *s, GError **error)
 {
-  static const char *const keys[] = {"framework", "comments", "gpu", "model", "precision",
-                                     "set",       "value",    "why", NULL};
+  static const char *const keys[] = {"framework", "comments",    "gpu",          "model",
+                                     "precision", "metric_note", "source_title", "vp",
+                                     "set",       "value",       "why",          NULL};
   const char *set = NULL, *value = NULL;
   if (!json_check_keys (obj, keys, error) || !json_get_string (obj, "set", &set, error) ||
       !json_get_string (obj, "value", &value, error))

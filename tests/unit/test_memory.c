@@ -281,10 +281,30 @@ test_fsdp_buffers (void)
   s.parallel.zero_stage = 1;
   MemReport one = estimate (&s, "1f1b", 4);
   s.parallel.zero_stage = 3;
+  s.parallel.reshard = 1;
+  s.software.fsdp_prefetch = s.software.fsdp_unit_layers = 1;
   s.software.dp_reduce_bytes = 4;
   MemReport three = estimate (&s, "1f1b", 4);
   g_assert_cmpint (three.stages[0].buffers_bytes - one.stages[0].buffers_bytes, ==,
                    model_params_layer (&s.model, 0) * (2 * 2 + 4));
+  /* the root unit (the table) stays gathered */
+  s.software.fsdp_root_held = TRUE;
+  MemReport root = estimate (&s, "1f1b", 4);
+  g_assert_cmpint (root.stages[0].buffers_bytes - three.stages[0].buffers_bytes, ==,
+                   2 * 51200 * 1024);
+  /* without resharding all of the model is gathered, in 2 bytes; its shards are as small as ever */
+  s.parallel.reshard = 0;
+  MemReport kept = estimate (&s, "1f1b", 4);
+  g_assert_cmpint (kept.stages[0].buffers_bytes - one.stages[0].buffers_bytes, ==,
+                   model_params_layer (&s.model, 0) * 4 + 2 * model_params_total (&s.model));
+  g_assert_cmpint (kept.stages[0].weights_bytes, ==, three.stages[0].weights_bytes);
+  /* a shard group of 2 of the 8 ranks holds four times as much */
+  s.parallel.shard_size = 2;
+  MemReport hybrid = estimate (&s, "1f1b", 4);
+  g_assert_cmpint (hybrid.stages[0].optimizer_bytes, ==, 4 * kept.stages[0].optimizer_bytes);
+  memory_clear (&root);
+  memory_clear (&kept);
+  memory_clear (&hybrid);
   memory_clear (&one);
   memory_clear (&three);
 }

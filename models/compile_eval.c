@@ -1,0 +1,279 @@
+#include "compile_eval.h"
+
+#include <string.h>
+
+#include "compile_int.h"
+#include "exec.h"
+
+#define NONE G_MAXUINT32
+
+typedef struct {
+  Row row;
+  guint32 next;         /* action to come */
+  gboolean owes_send;   /* the transfer of the action before */
+  guint32 first_parked; /* ranks that wait for this one to go on */
+  guint32 next_parked;
+} Cursor;
+
+typedef struct {
+  Compile c;
+  ProgramBuilder *costs; /* the builder of compile_prepare: owns the costs of the stages */
+  ProgramBuilder *eval;
+  Cursor *cur;
+  guint32 *stack;
+  guint n_stack;
+  guint32 *slot_offset;
+} Eval;
+
+/* The transfer of the last action can be called: nobody waits for it, or its receiver is as far as
+ * a rendezvous needs. Else the rank to wait for. */
+static guint32
+send_waits_for (const Eval *x, const Cursor *k)
+{
+  const Compile *c = &x->c;
+  const SchedAction *a = &c->t->actions[k->next - 1];
+  if (!c->rendezvous || !compile_feeds (c, a))
+    return NONE;
+  gboolean forward = a->kind == SCHED_F;
+  guint to = c->t->stage_rank[forward ? a->stage + 1 : a->stage - 1];
+  if (to == k->row.rank)
+    return NONE;
+  gsize at = compile_at (c, forward ? a->stage + 1u : a->stage - 1u, a->microbatch);
+  guint32 need = forward ? c->pos_f[at] : c->pos_b[at];
+  return program_eval_count (x->eval, to, STREAM_COMPUTE) >= need ? NONE : to;
+}
+
+static guint32
+input_waits_for (const Eval *x, const Cursor *k)
+{
+  const Compile *c = &x->c;
+  const SchedAction *a = &c->t->actions[k->next];
+  if (!compile_is_fed (c, a))
+    return NONE;
+  gboolean forward = a->kind == SCHED_F;
+  guint from = c->t->stage_rank[forward ? a->stage - 1 : a->stage + 1];
+  if (from == k->row.rank)
+    return NONE;
+  gsize at = compile_at (c, forward ? a->stage - 1u : a->stage + 1u, a->microbatch);
+  guint32 need = forward ? c->act_count[at] : c->grad_count[at];
+  guint stream = compile_send_stream (c, from, k->row.rank, !forward);
+  return program_eval_count (x->eval, from, stream) >= need ? NONE : from;
+}
+
+static void
+park (Eval *x, guint rank, guint32 on)
+{
+  x->cur[rank].next_parked = x->cur[on].first_parked;
+  x->cur[on].first_parked = rank;
+}
+
+/* Follows one row as far as it goes. */
+static void
+follow (Eval *x, guint rank)
+{
+  Cursor *k = &x->cur[rank];
+  guint32 last = x->c.t->first[rank + 1], wait = NONE;
+  gboolean moved = FALSE;
+  program_select (x->eval, rank);
+  while (k->owes_send || k->next < last) {
+    wait = k->owes_send ? send_waits_for (x, k) : input_waits_for (x, k);
+    if (wait != NONE)
+      break;
+    if (k->owes_send) {
+      compile_send (&k->row, &x->c.t->actions[k->next - 1]);
+      k->owes_send = FALSE;
+    } else {
+      compile_action (&k->row, &x->c.t->actions[k->next], k->next);
+      k->next++;
+      k->owes_send = TRUE;
+    }
+    moved = TRUE;
+  }
+  if (moved) {
+    for (guint32 r = k->first_parked; r != NONE; r = x->cur[r].next_parked)
+      x->stack[x->n_stack++] = r;
+    k->first_parked = NONE;
+  }
+  if (wait != NONE)
+    park (x, rank, wait);
+}
+
+static gboolean
+follow_all (Eval *x)
+{
+  const SchedTable *t = x->c.t;
+  for (guint r = 0; r < t->ranks; r++) {
+    guint32 n = t->first[r + 1] - t->first[r];
+    x->cur[r] = (Cursor){.row = {.c = &x->c, .rank = r},
+                         .next = t->first[r],
+                         .first_parked = NONE,
+                         .next_parked = NONE};
+    program_reserve (x->eval, r, STREAM_COMPUTE, n + 64);
+    program_reserve (x->eval, r, STREAM_NEXT, n / 2 + 1);
+    program_reserve (x->eval, r, STREAM_PREV, n / 2 + 1);
+    program_select (x->eval, r);
+    compile_begin (&x->cur[r].row);
+  }
+  for (guint r = t->ranks; r-- > 0;)
+    x->stack[x->n_stack++] = r;
+  while (x->n_stack > 0)
+    follow (x, x->stack[--x->n_stack]);
+  for (guint r = 0; r < t->ranks; r++)
+    if (x->cur[r].owes_send || x->cur[r].next < t->first[r + 1])
+      return FALSE;
+  return !program_eval_unresolved (x->eval);
+}
+
+static SimTime
+last_end (const Eval *x, guint rank, guint stream)
+{
+  guint32 n = program_eval_count (x->eval, rank, stream);
+  return n > 0 ? program_eval_ends (x->eval, rank, stream)[n - 1] : 0;
+}
+
+/* The end of the step as programs: each stream begins with one operation that stands for all that
+ * was evaluated, of a part that tells a waiter what it waits for. */
+static ProgramSet *
+build_end (Eval *x)
+{
+  static const Part part[STREAM_COUNT] = {PART_OTHER, PART_PP_COMM, PART_PP_COMM, PART_DP_COMM,
+                                          PART_HOST};
+  Compile *c = &x->c;
+  ProgramBuilder *b = program_builder_new (STREAM_COUNT, c->stream_names);
+  program_copy_costs (b, x->costs);
+  c->b = b;
+  for (guint r = 0; r < c->t->ranks; r++) {
+    program_begin (b);
+    for (guint s = 0; s < STREAM_COUNT; s++)
+      program_op (b, s, OP_COLL, program_cost (b, part[s], last_end (x, r, s)), 0);
+    compile_end (&x->cur[r].row);
+  }
+  ProgramSet *set = compile_link (c);
+  program_builder_free (b);
+  return set;
+}
+
+/* Programs of a rank and of its peers, the others empty, with the times that were evaluated. */
+static ProgramSet *
+build_neighbours (Eval *x, guint rank, ExecResult *res)
+{
+  Compile *c = &x->c;
+  guint n = c->t->ranks;
+  ProgramBuilder *b = program_builder_new (STREAM_COUNT, c->stream_names);
+  g_autofree gboolean *wanted = g_new0 (gboolean, n);
+  wanted[rank] = TRUE;
+  for (guint i = 0; i < c->n_peers; i++)
+    wanted[(rank + x->slot_offset[i]) % n] = TRUE;
+  program_copy_costs (b, x->costs);
+  c->b = b;
+  for (guint r = 0; r < n; r++) {
+    program_begin (b);
+    Row row = {.c = c, .rank = r};
+    if (wanted[r])
+      compile_row (&row);
+  }
+  ProgramSet *set = compile_link (c);
+  program_builder_free (b);
+  memset (res, 0, sizeof *res);
+  res->rank_base = g_new (gsize, n);
+  res->ends = g_new (SimTime, MAX (set->n_ops, 1));
+  for (guint r = 0; r < n; r++) {
+    res->rank_base[r] = set->first_op[r * STREAM_COUNT];
+    for (guint s = 0; wanted[r] && s < STREAM_COUNT; s++) {
+      guint32 first = set->first_op[r * STREAM_COUNT + s];
+      guint32 count = set->first_op[r * STREAM_COUNT + s + 1] - first;
+      g_assert (count == program_eval_count (x->eval, r, s));
+      if (count > 0)
+        memcpy (res->ends + first, program_eval_ends (x->eval, r, s), count * sizeof (SimTime));
+    }
+  }
+  return set;
+}
+
+static void
+tell_reference (Eval *x, const ProgramSet *end, const ExecResult *end_res, StepTimes *out)
+{
+  ExecResult res;
+  Breakdown tail;
+  SimTime mid = last_end (x, out->last_rank, STREAM_COMPUTE);
+  g_autoptr (ProgramSet) set = build_neighbours (x, out->last_rank, &res);
+  res.end = mid;
+  breakdown_compute (set, &res, out->last_rank, STREAM_COMPUTE, &out->breakdown);
+  exec_result_clear (&res);
+  breakdown_compute (end, end_res, out->last_rank, STREAM_COMPUTE, &tail);
+  tail.part[PART_OTHER] -= mid; /* the operation that stands for what was told above */
+  for (guint i = 0; i < PART_COUNT; i++)
+    out->breakdown.part[i] += tail.part[i];
+  out->breakdown.total = out->end;
+}
+
+static void
+fingerprint (const Eval *x, const ProgramSet *end, const ExecResult *res, StepTimes *out)
+{
+  guint n = x->c.t->ranks;
+  out->operations = res->operations - (guint64)n * STREAM_COUNT;
+  for (guint i = 0; i < n * STREAM_COUNT; i++)
+    out->operations += program_eval_count (x->eval, i / STREAM_COUNT, i % STREAM_COUNT);
+  ExecHash h;
+  exec_hash_begin (&h, out->operations);
+  for (guint r = 0; r < n; r++)
+    for (guint s = 0; s < STREAM_COUNT; s++) {
+      exec_hash_add (&h, program_eval_ends (x->eval, r, s), program_eval_count (x->eval, r, s));
+      guint32 first = end->first_op[r * STREAM_COUNT + s];
+      exec_hash_add (&h, res->ends + first + 1,
+                     end->first_op[r * STREAM_COUNT + s + 1] - first - 1);
+    }
+  out->fingerprint = exec_hash_end (&h);
+}
+
+static gboolean
+evaluate (Eval *x, StepTimes *out, GError **error)
+{
+  Compile *c = &x->c;
+  guint n = c->t->ranks;
+  for (guint offset = 0; offset < n; offset++)
+    if (c->slot[offset] != NONE)
+      x->slot_offset[c->slot[offset]] = offset;
+  x->costs = c->b;
+  x->eval = program_evaluator_new (STREAM_COUNT, c->stream_names, n, x->slot_offset, c->n_peers);
+  program_copy_costs (x->eval, x->costs);
+  c->b = x->eval;
+  if (!follow_all (x) || program_eval_overflow (x->eval))
+    return FALSE;
+  ExecResult res;
+  g_autoptr (ProgramSet) end = build_end (x);
+  if (!compile_check (c, FALSE, error) || !exec_run_fast (end, &res, error))
+    return FALSE;
+  out->end = res.end;
+  out->last_rank = res.last_rank;
+  fingerprint (x, end, &res, out);
+  tell_reference (x, end, &res, out);
+  exec_result_clear (&res);
+  return TRUE;
+}
+
+gboolean
+compile_eval (const Spec *s, const SchedTable *t, const StageLayers *sl, const StageTimes *times,
+              StepTimes *out, GError **error)
+{
+  Eval x = {.c = {.s = s, .t = t, .sl = sl, .times = times}};
+  compile_prepare (&x.c);
+  gboolean ok = compile_check (&x.c, FALSE, error);
+  ok = ok && x.c.barrier;
+  ok =
+      ok && x.c.paired == NULL; /* pairs make costs while they are emitted, for one builder alone */
+  if (ok) {
+    x.cur = g_new (Cursor, t->ranks);
+    x.stack = g_new (guint32, 2 * t->ranks + 1);
+    x.slot_offset = g_new0 (guint32, MAX (x.c.n_peers, 1));
+    x.costs = x.c.b;
+    ok = evaluate (&x, out, error);
+    x.c.b = x.costs;
+  }
+  program_builder_free (x.eval);
+  compile_release (&x.c);
+  g_free (x.cur);
+  g_free (x.stack);
+  g_free (x.slot_offset);
+  return ok;
+}
