@@ -287,7 +287,7 @@ replay_time (const FaultGen *g)
 {
   if (g->n_replay == 0)
     return INFINITY;
-  double rounds = g->at_replay / g->n_replay;
+  guint rounds = g->at_replay / g->n_replay; /* whole passes through the trace */
   return g->replay[g->at_replay % g->n_replay].t_s + rounds * g->p->trace->length_s;
 }
 

@@ -291,6 +291,11 @@ run (const char *path, const CliCommon *c, const Flags *f, GError **error)
   g_auto (LoadedJob) job = {0};
   if (!campaign_job_load (doc, &job, error))
     return FALSE;
+  if (curve == CURVE_COST && job.job.work_s <= 0.0)
+    return usage (error,
+                  "%s: days and cost against GPUs need an amount of work (found job.days alone; "
+                  "allowed: job.tokens or job.work_days)",
+                  path);
   signal (SIGINT, on_signal);
   signal (SIGTERM, on_signal);
   g_autoptr (GString) out = g_string_new (NULL);

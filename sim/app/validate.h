@@ -91,7 +91,7 @@ const char *run_rules_find (const RunRules *r, const char *list, const char *gpu
 
 /* Row → Spec by the rules. FALSE: the row is skipped, *reason (owned by the caller) says why.
  * assumed: what was filled in, appended. */
-gboolean run_row_spec (const RunContext *c, guint row, Spec *out, GString *assumed, char **reason);
+gboolean run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **reason);
 void validate_run_row (const RunContext *c, guint row, RowResult *out);
 
 #endif
