@@ -58,8 +58,6 @@ typedef struct {
   guint32 actions;                  /* so far; = host operations */
 } Row;
 
-enum { COMPILE_SLOT_STEP, COMPILE_SLOT_EMBED, COMPILE_N_SLOTS };
-
 static inline gsize
 compile_at (const Compile *c, guint stage, guint mb)
 {
@@ -83,6 +81,7 @@ gboolean compile_feeds (const Compile *c, const SchedAction *a);
 gboolean compile_is_fed (const Compile *c, const SchedAction *a);
 guint compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient);
 
+void compile_compute (Compile *c, guint32 cost, guint32 tag);
 void compile_costs (Compile *c);
 /* Cost of the forward of one stage (forward TRUE) or of the backward of another when both run as a
  * pair whose all-to-alls overlap; index into the costs. */
