@@ -160,20 +160,24 @@ args_parallel (const Args *a, Spec *s)
     p->vpp = 1;
   p->sequence_parallel = flag (a, "sequence-parallel") && p->tp > 1;
   p->zero_stage = flag (a, "use-distributed-optimizer") ? 1 : 0;
+  if (p->zero_stage == 1) /* a shard spans an instance of the optimizer */
+    p->shard_size = -whole (a, "num-distributed-optimizer-instances", 1);
   s->cluster.gpus_per_node = 8;
   gint64 need = p->tp * p->pp * p->cp;
   if (p->ep > 1 && need % p->ep != 0)
     need = p->pp * MAX (p->tp * p->cp, p->ep);
   s->cluster.gpus = MAX (8, need);
   s->cluster.nodes = (s->cluster.gpus + 7) / 8;
+  gint64 replicas = s->cluster.gpus / (p->tp * p->pp);
+  p->shard_size = p->shard_size < -1 ? MAX (replicas / -p->shard_size, 1) : 0;
 }
 
 static gboolean
-args_spec (const RunContext *c, const Args *a, Spec *s, char **reason)
+args_spec (const RunContext *c, const char *gpu, const Args *a, Spec *s, char **reason)
 {
   g_autoptr (GError) err = NULL;
   const SoftwareProfile *sw = store_software (c->store, "megatron-core-2024", NULL, &err);
-  s->gpu = store_gpu (c->store, "H100-SXM-80GB", NULL, &err);
+  s->gpu = store_gpu (c->store, gpu, NULL, &err);
   s->fabric = store_fabric (c->store, "dgx-h100-ndr", NULL, &err);
   if (sw == NULL || s->gpu == NULL || s->fabric == NULL) {
     *reason = g_strdup (err->message);
@@ -225,20 +229,24 @@ memory_row (const RunContext *c, guint row, GArray *rows)
   Spec s;
   Prediction p;
   char *reason = NULL;
+  const char *platform = csv_cell (c->t, row, csv_col (c->t, "platform"));
+  const char *gpu = g_str_has_prefix (platform, "A100")    ? "A100-SXM-80GB"
+                    : g_str_has_prefix (platform, "GB200") ? "GB200-186GB"
+                                                           : "H100-SXM-80GB";
   Args a = args_parse (csv_cell (c->t, row, csv_col (c->t, "megatron_args")));
   g_autoptr (GError) err = NULL;
   spec_init (&s);
-  gboolean ok = args_scope (&a, &reason) && args_spec (c, &a, &s, &reason);
+  gboolean ok = args_scope (&a, &reason) && args_spec (c, gpu, &a, &s, &reason);
   if (ok && !predict (&s, c->cache, NULL, &p, &err)) {
     reason = g_strdup (err->message);
     ok = FALSE;
   }
   if (ok) {
     const StageMemory *last = &p.memory.stages[p.memory.n_stages - 1];
-    double states = (double)(last->weights_bytes + last->gradients_bytes + last->optimizer_bytes) +
-                    s.software.allocated_base_bytes;
-    double peak =
-        (double)(last->peak_bytes - last->framework_bytes) + s.software.allocated_base_bytes;
+    double base = s.software.allocated_base_bytes + s.gpu->blas_workspace_bytes;
+    double states =
+        (double)(last->weights_bytes + last->gradients_bytes + last->optimizer_bytes) + base;
+    double peak = (double)(last->peak_bytes - last->framework_bytes) + base;
     add_result (c, row, rows, "after_step", "allocated_after_step_bytes",
                 cell_number (c, row, "allocated_after_step_bytes"), states);
     add_result (c, row, rows, "peak", "max_allocated_bytes",
