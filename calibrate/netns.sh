@@ -16,6 +16,9 @@ sw() { ip netns exec "${PREFIX}sw" "$@"; }
 
 down() {
   for n in $(ip netns list 2>/dev/null | awk '{print $1}' | grep "^$PREFIX" || true); do
+    for pid in $(ip netns pids "$n" 2>/dev/null || true); do
+      kill -KILL "$pid" 2>/dev/null || true
+    done
     ip netns delete "$n" || true
   done
   rm -rf "$dir"
