@@ -1,9 +1,10 @@
 /* Speed of predictions: the eight layouts of Korthikanti et al. 2022 (22B, 175B, 530B, 1T; full
- * recomputation, and selective with sequence parallelism), each with schedule, memory, programs, breakdown
- * and cost; with the schedule tables kept between them, as sweep does, and made anew each time, as predict
- * does. Then predict of 16,384 GPUs from the start of the process to its end. */
+ * recomputation, and selective with sequence parallelism), each with schedule, memory, programs,
+ * breakdown and cost; with the schedule tables kept between them, as sweep does, and made anew each
+ * time, as predict does. Then predict of 16,384 GPUs from the start of the process to its end. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "predict.h"
@@ -83,10 +84,41 @@ bench_each (Spec *specs, PredictCache *cache)
     double began = cpu_s ();
     for (guint k = 0; k < 20; k++)
       operations = predict_one (&specs[i], cache);
-    printf ("predict %-17s %-26s %6.3f ms, %7" G_GUINT64_FORMAT " operations\n", specs[i].model.name,
-            i % 2 == 0 ? "full recomputation" : "selective, sequence par.", (cpu_s () - began) / 20 * 1e3,
-            operations);
+    printf ("predict %-17s %-26s %6.3f ms, %7" G_GUINT64_FORMAT " operations\n",
+            specs[i].model.name, i % 2 == 0 ? "full recomputation" : "selective, sequence par.",
+            (cpu_s () - began) / 20 * 1e3, operations);
   }
+}
+
+/* sweep with a scenario read anew for every point; all of it in the child's CPU time. */
+static void
+bench_sweep (guint points)
+{
+  const char *program = g_getenv ("CLUSTERSIM");
+  g_autofree char *vary = g_strdup_printf ("run.seed=1..%u+1", points);
+  char *argv[] = {(char *)program,
+                  (char *)"sweep",
+                  (char *)"gpt3-175b-a100",
+                  (char *)"--vary",
+                  vary,
+                  (char *)"--progress",
+                  (char *)"never",
+                  NULL};
+  struct rusage before, after;
+  int status = 1;
+  if (program == NULL)
+    return;
+  getrusage (RUSAGE_CHILDREN, &before);
+  if (!g_spawn_sync (NULL, argv, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, NULL, &status,
+                     NULL) ||
+      status != 0)
+    return;
+  getrusage (RUSAGE_CHILDREN, &after);
+  double took = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
+                1e-6 * (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec) +
+                (double)(after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
+                1e-6 * (double)(after.ru_stime.tv_usec - before.ru_stime.tv_usec);
+  printf ("predict sweep of gpt3-175b-a100: %.0f points a CPU-second\n", points / took);
 }
 
 static void
@@ -98,8 +130,8 @@ bench_start_to_end (const char *scenario)
   for (guint i = 0; program != NULL && i < 10; i++) {
     gint64 began = g_get_monotonic_time ();
     int status = 1;
-    if (!g_spawn_sync (NULL, argv, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, NULL, &status,
-                       NULL) ||
+    if (!g_spawn_sync (NULL, argv, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, NULL,
+                       &status, NULL) ||
         status != 0)
       return;
     best_us = MIN (best_us, g_get_monotonic_time () - began);
@@ -116,10 +148,13 @@ main (void)
     load (i / 2, i % 2, &specs[i]);
   g_autoptr (PredictCache) cache = predict_cache_new ();
   bench_each (specs, cache);
-  printf ("predict 8 layouts: %.0f predictions a CPU-second (tables kept)\n", bench_all (specs, cache));
-  printf ("predict 8 layouts: %.0f predictions a CPU-second (tables made anew)\n", bench_all (specs, NULL));
+  printf ("predict 8 layouts: %.0f predictions a CPU-second (tables kept)\n",
+          bench_all (specs, cache));
+  printf ("predict 8 layouts: %.0f predictions a CPU-second (tables made anew)\n",
+          bench_all (specs, NULL));
   for (guint i = 0; i < 8; i++)
     spec_clear (&specs[i]);
+  bench_sweep (1000);
   bench_start_to_end ("gpt3-175b-a100");
   bench_start_to_end ("llama-3.1-405b-16k");
   return EXIT_SUCCESS;
