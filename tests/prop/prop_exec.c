@@ -431,8 +431,8 @@ check_eval (const Spec *s, const SchedTable *t, const StageLayers *sl, const Exe
   g_assert_cmpuint (short_way.fingerprint, ==, res->fingerprint);
   for (guint p = 0; p < PART_COUNT; p++)
     if (short_way.breakdown.part[p] != bd->part[p])
-      g_error ("%s is %" G_GINT64_FORMAT " the short way, %" G_GINT64_FORMAT " by programs", part_names[p],
-               short_way.breakdown.part[p], bd->part[p]);
+      g_error ("%s is %" G_GINT64_FORMAT " the short way, %" G_GINT64_FORMAT " by programs",
+               part_names[p], short_way.breakdown.part[p], bd->part[p]);
   return 1;
 }
 
@@ -473,7 +473,8 @@ prop_steps (void)
     exec_result_clear (&res);
     stage_layers_clear (&sl);
   }
-  g_test_message ("%u of %u scenarios legal, %u evaluated without programs", legal, rounds, evaluated);
+  g_test_message ("%u of %u scenarios legal, %u evaluated without programs", legal, rounds,
+                  evaluated);
   g_assert_cmpuint (legal, >, rounds / 2);
   g_assert_cmpuint (evaluated, >, rounds / 4);
   spec_clear (&s);
