@@ -6,6 +6,7 @@
 #include "program.h"
 #include "read_fabric.h"
 #include "read_gpu.h"
+#include "read_hetero.h"
 #include "read_job.h"
 #include "read_model.h"
 #include "read_software.h"
@@ -22,9 +23,9 @@
 #define VPP_MAX       10000
 #define EVENTS_MAX    G_GINT64_CONSTANT (9007199254740991)
 
-static const char *const root_keys[] = {"format", "name",     "description", "cluster",
-                                        "model",  "software", "train",       "parallel",
-                                        "job",    "run",      "published",   NULL};
+static const char *const root_keys[] = {
+    "format",   "name", "description", "cluster",   "model",         "software", "train",
+    "parallel", "job",  "run",         "published", "heterogeneity", NULL};
 static const char *const cluster_keys[] = {
     "gpu",          "gpus_per_node", "nodes", "gpus", "fabric", "price_usd_per_gpu_hour",
     "node_power_W", "pue",           NULL};
@@ -397,6 +398,23 @@ read_devices (const JsonRef *root, Spec *s, GError **error)
   return s->fabric != NULL;
 }
 
+/* What differs between GPUs, and the profile of a second type of them. */
+static gboolean
+read_differences (const JsonRef *root, Spec *s, GError **error)
+{
+  g_auto (ProfilePart) gpu = {0};
+  JsonRef second;
+  gboolean has = FALSE;
+  if (!read_hetero (root, s, &second, &has, error))
+    return FALSE;
+  if (!has)
+    return TRUE;
+  if (!part_open (&gpu, &second, "gpu", "hw", s, error))
+    return FALSE;
+  s->hetero.second = read_gpu_profile (&gpu.object, gpu.name, s->prov, error);
+  return s->hetero.second != NULL;
+}
+
 /* "model": { "hf_config": PATH }; s->model is not initialised. */
 static gboolean
 read_hf_model (const JsonRef *model, Spec *s, GError **error)
@@ -551,8 +569,9 @@ read_all (JsonDoc *doc, Spec *s, GError **error)
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
-         read_parallel (&root, s, error) && read_job_keys (&root, error) && read_run (&root, s, error) &&
-         read_published (&root, s, error) && read_devices (&root, s, error) &&
+         read_parallel (&root, s, error) && read_job_keys (&root, error) &&
+         read_run (&root, s, error) && read_published (&root, s, error) &&
+         read_devices (&root, s, error) && read_differences (&root, s, error) &&
          read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
          check_spec (doc, s, error);
 }

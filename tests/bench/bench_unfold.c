@@ -76,7 +76,7 @@ main (void)
       "\"precision\":\"bf16\",\"recompute\":\"none\"}",
       "parallel={\"tp\":8,\"pp\":16,\"vpp\":8,\"sequence_parallel\":true,\"zero_stage\":1}", NULL};
   const char *const wide[] = {"cluster.nodes=16384",
-                              "train={\"sequence_tokens\":2048,\"global_batch_sequences\":16384,"
+                              "train={\"sequence_tokens\":2048,\"global_batch_sequences\":1048576,"
                               "\"micro_batch_sequences\":1,"
                               "\"precision\":\"bf16\",\"recompute\":\"full\"}",
                               "parallel={\"tp\":1,\"pp\":16,\"zero_stage\":1}", NULL};
