@@ -324,6 +324,8 @@ spec_clear (Spec *s)
     gpu_profile_free (s->gpu);
     fabric_free (s->fabric);
   }
+  gpu_profile_free (s->hetero.second);
+  g_free (s->hetero.slow);
   g_free (s->name);
   g_free (s->parallel.schedule);
   g_free (s->parallel.schedule_file);
