@@ -58,8 +58,6 @@ typedef struct {
   guint32 actions;                  /* so far; = host operations */
 } Row;
 
-enum { COMPILE_SLOT_STEP, COMPILE_SLOT_EMBED, COMPILE_N_SLOTS };
-
 static inline gsize
 compile_at (const Compile *c, guint stage, guint mb)
 {
@@ -104,6 +102,7 @@ compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient)
   return (from + 1 == n ? 0 : from + 1) == to ? STREAM_NEXT : STREAM_PREV;
 }
 
+void compile_compute (Compile *c, guint32 cost, guint32 tag);
 void compile_costs (Compile *c);
 /* Cost of the forward of one stage (forward TRUE) or of the backward of another when both run as a
  * pair whose all-to-alls overlap; index into the costs. */

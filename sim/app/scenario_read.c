@@ -4,6 +4,8 @@
 #include "layout.h"
 #include "paths.h"
 #include "program.h"
+#include "read_gpu.h"
+#include "read_hetero.h"
 #include "read_job.h"
 #include "read_model.h"
 #include "read_software.h"
@@ -20,9 +22,9 @@
 #define VPP_MAX       10000
 #define EVENTS_MAX    G_GINT64_CONSTANT (9007199254740991)
 
-static const char *const root_keys[] = {"format", "name",     "description", "cluster",
-                                        "model",  "software", "train",       "parallel",
-                                        "job",    "run",      "published",   NULL};
+static const char *const root_keys[] = {
+    "format",   "name", "description", "cluster",   "model",         "software", "train",
+    "parallel", "job",  "run",         "published", "heterogeneity", NULL};
 static const char *const cluster_keys[] = {
     "gpu",          "gpus_per_node", "nodes", "gpus", "fabric", "price_usd_per_gpu_hour",
     "node_power_W", "pue",           NULL};
@@ -325,6 +327,23 @@ read_published (const JsonRef *root, Spec *s, GError **error)
 
 /* ---- parts ---- */
 
+/* What differs between GPUs, and the profile of a second type of them. */
+static gboolean
+read_differences (const JsonRef *root, Spec *s, GError **error)
+{
+  g_auto (ProfilePart) gpu = {0};
+  JsonRef second;
+  gboolean has = FALSE;
+  if (!read_hetero (root, s, &second, &has, error))
+    return FALSE;
+  if (!has)
+    return TRUE;
+  if (!scenario_part_open (&gpu, &second, "gpu", "hw", s, error))
+    return FALSE;
+  s->hetero.second = read_gpu_profile (&gpu.object, gpu.name, s->prov, error);
+  return s->hetero.second != NULL;
+}
+
 /* "model": { "hf_config": PATH }; s->model is not initialised. */
 static gboolean
 read_hf_model (const JsonRef *model, Spec *s, GError **error)
@@ -481,8 +500,9 @@ read_all (JsonDoc *doc, ScenarioParts *parts, Spec *s, GError **error)
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
          read_parallel (&root, s, error) && read_job_keys (&root, error) &&
          read_run (&root, s, error) && read_published (&root, s, error) &&
-         scenario_share_devices (&root, parts, s, error) && read_scenario_model (&root, s, error) &&
-         read_scenario_software (&root, s, error) && check_spec (doc, s, error);
+         scenario_share_devices (&root, parts, s, error) && read_differences (&root, s, error) &&
+         read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
+         check_spec (doc, s, error);
 }
 
 gboolean
