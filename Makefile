@@ -37,10 +37,11 @@ MODEL_SRC  := $(sort $(wildcard models/*.c))
 FIT_SRC    := $(sort $(wildcard calibrate/fit*.c))
 APP_SRC    := $(sort $(wildcard sim/app/*.c))
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c) $(wildcard tests/prop/prop_*.c))
+ORACLE_SRC := $(sort $(wildcard tests/oracle/*.c))
 BENCH_SRC  := $(sort $(wildcard tests/bench/bench_*.c))
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 CLI_TESTS  := $(sort $(wildcard tests/cli/*.sh))
-OURS       := $(ENGINE_SRC) $(MODEL_SRC) $(FIT_SRC) $(APP_SRC) $(UNIT_SRC) $(BENCH_SRC)
+OURS       := $(ENGINE_SRC) $(MODEL_SRC) $(FIT_SRC) $(APP_SRC) $(UNIT_SRC) $(ORACLE_SRC) $(BENCH_SRC)
 HEADERS    := $(sort $(shell find sim models calibrate tests -name '*.h' 2>/dev/null))
 FORMATTED  := $(sort $(shell find sim models calibrate tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null))
 SCRIPTS    := $(sort $(shell find tests -name '*.sh' 2>/dev/null)) $(wildcard .ci/run)
@@ -50,13 +51,14 @@ obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 ENGINE_LIB := $(B)/libengine.a
 MODEL_LIB  := $(B)/libmodels.a
 APP_LIB    := $(B)/libapp.a
+ORACLE_LIB := $(B)/liboracle.a
 APP_OBJ    := $(call obj,$(filter-out sim/app/main.c,$(APP_SRC) $(FIT_SRC)))
 UNIT_BIN   := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
 BENCH_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(BENCH_SRC))
 PROGRAM    := $(B)/clustersim
 MAN        := $(B)/clustersim.1
 
-.PHONY: all test test-full lint format lint-all lint-text lint-format lint-headers lint-cppcheck bench golden-update \
+.PHONY: demo all test test-full lint format lint-all lint-text lint-format lint-headers lint-cppcheck bench golden-update \
         fuzz plots man install uninstall dist clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -80,6 +82,7 @@ $(B)/obj/%.o: %.c $(B)/flags
 $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) $(B)/sources
 $(MODEL_LIB): $(call obj,$(MODEL_SRC)) $(B)/sources
 $(APP_LIB): $(APP_OBJ) $(B)/sources
+$(ORACLE_LIB): $(call obj,$(ORACLE_SRC)) $(B)/sources
 $(B)/%.a:
 	@rm -f $@
 	$(Q)ar rcs $@ $(filter %.o,$^)
@@ -89,15 +92,17 @@ $(PROGRAM): $(B)/obj/sim/app/main.o $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)
 	$(Q)$(CC) $(ALLCF) -o $@ $^ $(LIBS)
 
 # Tests link what they may know: names say it. test_engine_* see the engine alone; test_pure_* see
-# models without the engine; all others see everything.
+# models without the engine; all others see everything,
+# tests/oracle (slow and plain solvers to be held against) among it.
 TESTLIBS = $(if $(findstring /test_engine_,$@),$(ENGINE_LIB),$(if $(findstring /test_pure_,$@),$(MODEL_LIB),\
-             $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)))
-$(B)/tests/%: $(B)/obj/tests/%.o $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)
+             $(ORACLE_LIB) $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)))
+$(B)/tests/%: $(B)/obj/tests/%.o $(ORACLE_LIB) $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALLCF) -o $@ $< $(TESTLIBS) $(LIBS)
 
 help:
 	@echo 'make                 build $(PROGRAM)'
+	@echo 'make demo            a published step predicted, and a picture of how it scales'
 	@echo 'make test            all tests (SAN=address,undefined: with sanitizers; COV=1: counting coverage)'
 	@echo 'make test-full       the same with longer random tests, then with sanitizers'
 	@echo 'make lint            includes, banned calls, units, lengths, format, clang-tidy, analyzer, cppcheck'
@@ -111,6 +116,23 @@ help:
 	@echo 'make dist            source archive of HEAD in $(BUILDDIR)'
 	@echo 'make compile_commands.json   for editors'
 	@echo 'DEV=1: warnings are errors; V=1: show commands; JOBS=$(JOBS): tests and checks at a time'
+
+# ---- the main job: a published step predicted, and how it scales ----
+DEMO     := $(B)/demo
+DEMO_ENV := CLUSTERSIM_SCENARIOS=scenarios CLUSTERSIM_PLOTS=plots
+NODES    := 16,32,64,128,256,512
+demo: $(PROGRAM)
+	@mkdir -p $(DEMO)
+	@$(DEMO_ENV) $(PROGRAM) predict gpt3-175b-h100
+	@$(DEMO_ENV) $(PROGRAM) sweep gpt3-175b-h100 --quiet --series 'weak: 2 sequences a GPU' -o $(DEMO)/weak.csv \
+	  --vary 'cluster.nodes=$(NODES);train.global_batch_sequences=256,512,1024,2048,4096,8192'
+	@$(DEMO_ENV) $(PROGRAM) sweep gpt3-175b-h100 --quiet --series 'strong: 2048 sequences' -o $(DEMO)/strong.csv \
+	  --vary 'cluster.nodes=$(NODES);train.global_batch_sequences=2048,2048,2048,2048,2048,2048'
+	@{ cat $(DEMO)/weak.csv; tail -n +2 $(DEMO)/strong.csv; } > $(DEMO)/scaling.csv
+	@for f in svg png; do $(DEMO_ENV) $(PROGRAM) plot scaling $(DEMO)/scaling.csv -o $(DEMO)/scaling.$$f \
+	  --title 'GPT 175B on H100' --caption 'tp 4, pp 8 x 12 chunks, bf16, distributed optimizer; 8 NDR ports a node' \
+	  || exit 1; done
+	@echo; echo 'picture: $(DEMO)/scaling.svg and .png, table: $(DEMO)/scaling.csv'
 
 # ---- tests ----
 TEST_ENV = CLUSTERSIM=$(PROGRAM) CLUSTERSIM_SCENARIOS=scenarios CLUSTERSIM_PLOTS=plots G_TEST_SRCDIR=. \

@@ -10,21 +10,6 @@ static const char *const stream_names[] = {
 
 /* ---- where things are: counts on the senders' streams, positions on the receivers' ---- */
 
-/* Whether an activation that leaves stage, or a gradient, has somewhere to go. */
-gboolean
-compile_feeds (const Compile *c, const SchedAction *a)
-{
-  guint part = sched_part (c->t, a->stage);
-  return a->kind == SCHED_F ? part + 1 < sched_depth (c->t) : a->kind != SCHED_W && part > 0;
-}
-
-gboolean
-compile_is_fed (const Compile *c, const SchedAction *a)
-{
-  guint part = sched_part (c->t, a->stage);
-  return a->kind == SCHED_F ? part > 0 : a->kind != SCHED_W && part + 1 < sched_depth (c->t);
-}
-
 static StageCost *
 stage_cost (const Compile *c, guint stage)
 {
@@ -42,17 +27,6 @@ static inline guint
 ring_distance (guint from, guint to, guint n)
 {
   return to >= from ? to - from : to + n - from;
-}
-
-/* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its
- * previous. */
-guint
-compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient)
-{
-  guint n = c->t->ranks;
-  if (gradient)
-    return (from == 0 ? n - 1 : from - 1) == to ? STREAM_PREV : STREAM_NEXT;
-  return (from + 1 == n ? 0 : from + 1) == to ? STREAM_NEXT : STREAM_PREV;
 }
 
 /* Does the action complete the gradients of its stage? */

@@ -88,27 +88,31 @@ no_negative (SimTime part[PART_COUNT])
     }
 }
 
+static gpointer
+pair_key (guint forward_stage, guint backward_stage, gboolean forward)
+{
+  return GUINT_TO_POINTER (forward_stage << 17 | backward_stage << 1 | (forward ? 1 : 0));
+}
+
 guint32
 compile_pair_cost (Compile *c, guint forward_stage, guint backward_stage, gboolean forward)
 {
-  gpointer key = GUINT_TO_POINTER (forward_stage << 16 | backward_stage);
+  gpointer key = pair_key (forward_stage, backward_stage, forward);
   guint32 found = GPOINTER_TO_UINT (g_hash_table_lookup (c->pair_cost, key));
   if (found == 0) {
-    SimTime part[PART_COUNT], f[PART_COUNT], b[PART_COUNT];
+    SimTime part[PART_COUNT], half[PART_COUNT];
     double tf = (double)c->stage[forward_stage].pass[LP_FORWARD].total;
     double tb = (double)c->stage[backward_stage].pass[LP_BACKWARD].total;
     joint_cost (c, forward_stage, backward_stage, part);
     no_negative (part);
-    for (guint p = 0; p < PART_COUNT;
-         p++) { /* both end together; the table has one after the other */
-      f[p] = (SimTime)((double)part[p] * tf / (tf + tb));
-      b[p] = part[p] - f[p];
+    for (guint p = 0; p < PART_COUNT; p++) { /* both end together; a row has one after the other */
+      SimTime of_forward = (SimTime)((double)part[p] * tf / (tf + tb));
+      half[p] = forward ? of_forward : part[p] - of_forward;
     }
-    found = program_cost_parts (c->b, f) + 1;
-    program_cost_parts (c->b, b);
+    found = program_cost_parts (c->b, half) + 1;
     g_hash_table_insert (c->pair_cost, key, GUINT_TO_POINTER (found));
   }
-  return forward ? found - 1 : found;
+  return found - 1;
 }
 
 /* TRUE when issuing the two halves takes longer than running them. */
@@ -142,6 +146,8 @@ find_pairs_of_rank (Compile *c, guint rank)
     c->paired[i + 1] = i + 1;
     if (!c->host_bound)
       c->host_bound = pair_host_bound (c, f, b);
+    compile_pair_cost (c, f, b, TRUE); /* all costs are made before any row is emitted */
+    compile_pair_cost (c, f, b, FALSE);
     i++;
   }
 }

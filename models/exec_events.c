@@ -1,6 +1,6 @@
 /* The event-driven executor of exec.h: one event per operation that takes time. A stream that
  * cannot start its next operation is linked to the one stream it waits for and costs nothing until
- * that one advances; 24 bytes of state per stream, nothing per operation unless the timeline is
+ * that one advances; 32 bytes of state per stream, nothing per operation unless the timeline is
  * recorded. */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,10 @@ typedef struct {
   guint32 need;
   guint32 n;
   guint32 first; /* of its operations in the set */
-} StreamState;
+  guint32 rank;
+  guint32 rank0; /* first stream of its rank */
+} StreamState;   /* half a cache line */
+G_STATIC_ASSERT (sizeof (StreamState) == 32);
 
 typedef struct {
   guint32 arrived, first;
@@ -52,14 +55,15 @@ static gboolean
 waits_hold (Exec *x, guint32 id, const Op *op)
 {
   const ProgramSet *set = x->set;
-  guint rank = id / set->n_streams;
+  StreamState *s = &x->streams[id];
+  const guint32 *peers = set->peers + (gsize)s->rank * set->n_peers;
   const Wait *w = set->waits + op->wait0;
   for (guint i = 0; i < op->n_waits; i++, w++) {
-    guint peer = w->peer < 0 ? rank : set->peers[(gsize)rank * set->n_peers + (gsize)w->peer];
-    StreamState *target = &x->streams[peer * set->n_streams + w->stream];
+    guint32 of = w->peer < 0 ? s->rank0 : peers[w->peer] * set->n_streams;
+    StreamState *target = &x->streams[of + w->stream];
     if (target->pc < w->count) {
-      x->streams[id].need = w->count;
-      x->streams[id].next = target->waiters;
+      s->need = w->count;
+      s->next = target->waiters;
       target->waiters = id;
       return FALSE;
     }
@@ -71,15 +75,14 @@ static void
 complete (Exec *x, guint32 id)
 {
   StreamState *s = &x->streams[id];
-  guint rank = id / x->set->n_streams;
   SimTime now = sim_engine_now (x->eng);
-  if (x->res->ends != NULL && x->res->rank_base[rank] != G_MAXSIZE) {
-    guint32 base = x->set->first_op[x->set->rank_program[rank] * x->set->n_streams];
-    x->res->ends[x->res->rank_base[rank] + (s->first - base) + s->pc] = now;
+  if (x->res->ends != NULL && x->res->rank_base[s->rank] != G_MAXSIZE) {
+    guint32 base = x->set->first_op[x->set->rank_program[s->rank] * x->set->n_streams];
+    x->res->ends[x->res->rank_base[s->rank] + (s->first - base) + s->pc] = now;
   }
-  x->res->rank_end[rank] = now;
   x->res->operations++;
-  s->pc++;
+  if (++s->pc == s->n) /* the last stream of the rank to end writes last */
+    x->res->rank_end[s->rank] = now;
   guint32 *link = &s->waiters;
   while (*link != NONE) {
     StreamState *w = &x->streams[*link];
@@ -137,14 +140,13 @@ start (Exec *x, guint32 id)
 {
   const ProgramSet *set = x->set;
   StreamState *s = &x->streams[id];
-  guint rank = id / set->n_streams;
   while (s->pc < s->n) {
     const Op *op = &set->ops[s->first + s->pc];
     if (!waits_hold (x, id, op))
       return;
-    SimTime d = duration_of (x, id, rank, op);
-    guint32 g =
-        op->group == OP_NO_GROUP ? GROUP_NONE : set->groups[(gsize)rank * set->n_slots + op->group];
+    SimTime d = duration_of (x, id, s->rank, op);
+    guint32 g = op->group == OP_NO_GROUP ? GROUP_NONE
+                                         : set->groups[(gsize)s->rank * set->n_slots + op->group];
     if (g != GROUP_NONE) {
       start_group (x, id, g, d);
       return;
@@ -201,6 +203,8 @@ init_streams (Exec *x, gboolean record)
       st->first = set->first_op[p * set->n_streams + s];
       st->n = set->first_op[p * set->n_streams + s + 1] - st->first;
       st->pc = st->need = 0;
+      st->rank = r;
+      st->rank0 = r * set->n_streams;
       st->waiters = st->next = NONE;
       total += kept ? st->n : 0;
     }

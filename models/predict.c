@@ -58,20 +58,46 @@ table_for (const Spec *s, PredictCache *cache, GError **error)
   return t;
 }
 
+/* FLOPs of one sequence that backward runs again, forward only. */
+static double
+flops_again (const Spec *s, gboolean causal, double forward)
+{
+  const ModelSpec *m = &s->model;
+  double seq = (double)s->train.sequence_tokens, sum = 0;
+  double mats = m->gated_mlp ? 3.0 : 2.0, h = (double)m->hidden;
+  if (s->train.recompute == RECOMPUTE_NONE)
+    return 0;
+  if (s->train.recompute == RECOMPUTE_FULL)
+    return forward - model_flops_head (m, s->train.sequence_tokens);
+  double up = (double)(m->q_lora_rank * m->heads * (m->qk_nope_dim + m->qk_rope_dim) +
+                       m->kv_lora_rank * m->heads * (m->qk_nope_dim + m->v_head_dim));
+  double shared = (double)(m->shared_experts * m->shared_ffn_hidden);
+  double experts = (double)(m->experts_per_token * m->moe_ffn_hidden) + shared;
+  if (spec_recomputes (s, RECOMP_CORE_ATTN))
+    sum += model_flops_core (m, s->train.sequence_tokens, causal);
+  for (gint64 i = 0; i < m->num_layers; i++) {
+    gboolean moe = model_layer_is_moe (m, i), linear = model_layer_is_linear (m, i);
+    double ffn = 0;
+    if (!linear && spec_recomputes (s, RECOMP_MLA_UP))
+      sum += 2.0 * seq * up;
+    if (moe && spec_recomputes (s, RECOMP_MOE))
+      ffn = experts;
+    else if (moe && spec_recomputes (s, RECOMP_SHARED))
+      ffn = shared;
+    else if (!moe && spec_recomputes (s, RECOMP_MLP))
+      ffn = (double)m->ffn_hidden;
+    sum += 2.0 * seq * mats * h * ffn;
+  }
+  return sum;
+}
+
 void
 predict_flops (const Spec *s, gboolean causal, double *model, double *hardware)
 {
-  const ModelSpec *m = &s->model;
-  gint64 seq = s->train.sequence_tokens;
   double per_gpu = (double)s->train.global_batch_sequences / (double)s->cluster.gpus;
-  double forward = model_flops_forward (m, seq, causal);
-  double again = 0;
-  if (s->train.recompute == RECOMPUTE_FULL)
-    again = forward - model_flops_head (m, seq);
-  else if (s->train.recompute == RECOMPUTE_SELECTIVE)
-    again = model_flops_core (m, seq, causal);
+  double forward = model_flops_forward (&s->model, s->train.sequence_tokens, causal);
   *model = 3.0 * forward * per_gpu;
-  *hardware = (3.0 * forward + again) * per_gpu;
+  *hardware = (3.0 * forward + flops_again (s, causal, forward)) * per_gpu;
 }
 
 static void

@@ -137,6 +137,8 @@ gint64 spec_expert_tp (const Spec *s);
 double spec_moe_load (const Spec *s);
 /* TRUE when backward runs this module again (full recomputation is not a module: FALSE). */
 gboolean spec_recomputes (const Spec *s, RecomputeModule m);
+/* "none", "selective", "selective (layernorm, moe_act)"; the caller frees. */
+char *spec_recompute_text (const Spec *s);
 /* GPUs of one scale-up domain that the job fills: racks of 72 are filled with the largest multiple
  * of a node that divides the GPUs. */
 gint64 spec_domain_gpus (const Spec *s);

@@ -137,6 +137,14 @@ topo_nics_of_gpu (const Topo *t, guint32 gpu, const guint8 **nics)
 }
 
 gboolean
+topo_share_nic (const Topo *t, guint32 a, guint32 b, int nic)
+{
+  guint32 end = t->gpus + (guint32)nic;
+  return a / t->gpus == b / t->gpus &&
+         t->path_cost[a % t->gpus * t->n_ends + end] == t->path_cost[b % t->gpus * t->n_ends + end];
+}
+
+gboolean
 topo_has_nvlink (const Topo *t, guint32 a, guint32 b)
 {
   return a / t->gpus == b / t->gpus && t->path_nvlink[a % t->gpus * t->n_ends + b % t->gpus];
@@ -234,16 +242,21 @@ search (Topo *t, guint32 target)
   }
 }
 
+const guint8 *
+topo_distances (Topo *t, guint32 target)
+{
+  if (!t->dist[target])
+    search (t, target);
+  return t->dist[target];
+}
+
 /* Hops from v to a leaf. On a healthy Clos they follow from tier and pod; else they are searched
  * for, once a target. */
 static guint
 hops (Topo *t, guint32 v, guint32 target)
 {
-  if (!t->structured || t->n_down > 0) {
-    if (!t->dist[target])
-      search (t, target);
-    return t->dist[target][v];
-  }
+  if (!t->structured || t->n_down > 0)
+    return topo_distances (t, target)[v];
   gboolean same_pod = t->pod[v] == t->pod[target];
   switch (t->tier[v]) {
   case 0:

@@ -52,6 +52,9 @@ struct Topo {
 /* topo_inner.c: routes within the node; fills the path_* and gpu_nic* fields. */
 gboolean topo_inner_routes (Topo *t, GError **error);
 
+/* topo.c: hops from every switch to this one; borrowed until links fail or recover. */
+const guint8 *topo_distances (Topo *t, guint32 target);
+
 #define TOPO_FAR 255
 
 #endif

@@ -29,6 +29,7 @@ typedef struct {
   JsonDoc *base;
   SweepAxes *axes;
   PredictCache *cache;
+  ScenarioParts *parts;
   const IntervalTable *intervals;
   GString *out;
   guint64 done, failed;
@@ -91,7 +92,7 @@ predict_point (Sweep *w, const char *const *keys, const char *const *values, GEr
     if (!scenario_set (doc, set, error))
       return FALSE;
   }
-  if (!scenario_read (doc, &s, error))
+  if (!scenario_read_shared (doc, w->parts, &s, error))
     return FALSE;
   if (w->f->series != NULL) {
     g_free (s.name);
@@ -158,11 +159,13 @@ run (const char *path, const CliCommon *c, const SweepFlags *f, GError **error)
     return FALSE;
   g_autoptr (GString) out = g_string_new (NULL);
   g_autoptr (PredictCache) cache = predict_cache_new ();
+  g_autoptr (ScenarioParts) parts = scenario_parts_new ();
   Sweep w = {.c = c,
              .f = f,
              .base = base,
              .axes = axes,
              .cache = cache,
+             .parts = parts,
              .intervals = intervals,
              .out = out};
   const char *const *keys = sweep_axes_keys (axes);

@@ -12,6 +12,7 @@ int cmd_validate_run (int argc, char **argv);
 int cmd_import_run (int argc, char **argv);
 int cmd_plot_run (int argc, char **argv);
 int cmd_list_run (int argc, char **argv);
+int cmd_campaign_run (int argc, char **argv);
 int cmd_law_run (int argc, char **argv);
 int cmd_fit_run (int argc, char **argv);
 

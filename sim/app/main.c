@@ -17,9 +17,11 @@
 static const struct {
   const char *command, *line;
 } first_tries[] = {
-    {"predict", "clustersim predict %s"},   {"plan", "clustersim plan %s --top 5"},
-    {"list", "clustersim list gpus"},       {"explain", "clustersim explain %s"},
-    {"campaign", "clustersim campaign %s"},
+    {"predict", "clustersim predict %s"},
+    {"plan", "clustersim plan %s --top 5"},
+    {"list", "clustersim list gpus"},
+    {"explain", "clustersim explain %s"},
+    {"campaign", "clustersim campaign llama-3-405b --best"},
 };
 
 /* In the order in which --help lists them. */
@@ -29,6 +31,8 @@ static const Command commands[] = {
     {"sweep", "many predictions: the product of values, one result a line", cmd_sweep_run},
     {"explain", "which numbers, from which source, gave the answer", cmd_explain_run},
     {"validate", "predictions against a table of published measurements", cmd_validate_run},
+    {"campaign", "weeks of training with failures: goodput by cause, days, money, energy",
+     cmd_campaign_run},
     {"law", "scaling laws: budget to parameters, tokens, loss, days and money", cmd_law_run},
     {"import", "a file you already have into a scenario part", cmd_import_run},
     {"fit", "measurements into a device or fabric profile, with its errors", cmd_fit_run},

@@ -15,14 +15,19 @@ static void
 line_layout (GString *out, const Spec *s)
 {
   const ParallelSpec *p = &s->parallel;
+  g_autofree char *recompute = spec_recompute_text (s);
+  g_autofree char *experts = s->model.num_experts > 0 ? g_strdup_printf ("  ep %" G_GINT64_FORMAT
+                                                                         "  etp %" G_GINT64_FORMAT,
+                                                                         p->ep, spec_expert_tp (s))
+                                                      : g_strdup ("");
   g_string_append_printf (out,
                           "layout       tp %" G_GINT64_FORMAT "  cp %" G_GINT64_FORMAT
                           "  pp %" G_GINT64_FORMAT "  vpp %" G_GINT64_FORMAT
-                          "  dp %" G_GINT64_FORMAT "  %s%s, zero %" G_GINT64_FORMAT
+                          "  dp %" G_GINT64_FORMAT "%s  %s%s, zero %" G_GINT64_FORMAT
                           ", %s, recompute %s\n",
-                          p->tp, p->cp, p->pp, p->vpp, p->dp, p->schedule,
+                          p->tp, p->cp, p->pp, p->vpp, p->dp, experts, p->schedule,
                           p->sequence_parallel ? ", sequence parallel" : "", p->zero_stage,
-                          precision_of (s), recompute_names[s->train.recompute]);
+                          precision_of (s), recompute);
   g_string_append_printf (out,
                           "batch        %" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
                           " tokens, micro-batch %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
@@ -89,10 +94,10 @@ block_breakdown (GString *out, const Prediction *p)
     if (p->part_s[i] <= 0)
       continue;
     double share = p->part_s[i] / p->step_s;
-    g_string_append_printf (out, "  %-10s %10.4f s  %5.1f %%  ", part_names[i], p->part_s[i],
+    g_string_append_printf (out, "  %-10s %10.4f s  %5.1f %%", part_names[i], p->part_s[i],
                             100.0 * share);
-    for (int k = 0; k < (int)(share * 50.0 + 0.5); k++)
-      g_string_append_c (out, '#');
+    for (int k = 0, n = (int)(share * 50.0 + 0.5); k < n; k++)
+      g_string_append (out, k == 0 ? "  #" : "#");
     g_string_append_c (out, '\n');
   }
   g_string_append_printf (out, "  %-10s %10.4f s  100.0 %%\n", "total", p->step_s);

@@ -12,11 +12,11 @@
 
 static const struct {
   const char *key, *kind;
+  gboolean late; /* its reader resolves "extends" itself */
 } parts[] = {
-    {"model", "models"},
-    {"software", "software"},
-    {"cluster.gpu", "hw"},
-    {"cluster.fabric", "fabrics"},
+    {"model", "models", FALSE},         {"software", "software", FALSE},
+    {"cluster.gpu", "hw", FALSE},       {"cluster.fabric", "fabrics", FALSE},
+    {"job.failures", "failures", TRUE}, {"job.prices", "prices", TRUE},
 };
 
 /* ---- extends ---- */
@@ -169,7 +169,7 @@ expand_extends (JsonDoc *doc, GError **error)
 {
   for (guint i = 0; i < G_N_ELEMENTS (parts); i++) {
     JsonRef at[SCENARIO_KEY_PARTS + 1], part;
-    if (!find_part (doc, parts[i].key, at, &part) || !json_is_object (&part) ||
+    if (parts[i].late || !find_part (doc, parts[i].key, at, &part) || !json_is_object (&part) ||
         !json_has (&part, "extends"))
       continue;
     /* Errors are to show the place in the scenario, so that the name is looked up there first. */
@@ -220,6 +220,8 @@ scenario_path (const char *name, GError **error)
     return g_strdup (name);
   g_autoptr (GError) why = NULL;
   char *path = data_find ("train", name, NULL, &why);
+  if (path == NULL)
+    path = data_find ("campaign", name, NULL, NULL);
   if (path == NULL)
     g_propagate_error (error, g_steal_pointer (&why));
   return path;

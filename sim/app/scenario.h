@@ -28,6 +28,15 @@ JsonDoc *scenario_document (const char *path, const char *const *sets, GError **
 gboolean scenario_set (JsonDoc *doc, const char *key_value, GError **error);
 gboolean scenario_read (JsonDoc *doc, Spec *out, GError **error);
 
+/* GPU and fabric of named profiles, read once for many scenarios; the Specs that
+ * scenario_read_shared makes borrow them, so it must outlive them. A profile in place, or changed
+ * by an override, is read each time. Not for two threads. */
+typedef struct ScenarioParts ScenarioParts;
+ScenarioParts *scenario_parts_new (void);
+void scenario_parts_free (ScenarioParts *p);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (ScenarioParts, scenario_parts_free)
+gboolean scenario_read_shared (JsonDoc *doc, ScenarioParts *parts, Spec *out, GError **error);
+
 /* An error of predicting what doc says (a schedule that cannot be, a step beyond the clock) gets
  * the place of the key that it is about, as those of scenario_read have; others stay as they are.
  */

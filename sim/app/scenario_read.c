@@ -4,7 +4,6 @@
 #include "layout.h"
 #include "paths.h"
 #include "program.h"
-#include "read_fabric.h"
 #include "read_gpu.h"
 #include "read_hetero.h"
 #include "read_job.h"
@@ -328,76 +327,6 @@ read_published (const JsonRef *root, Spec *s, GError **error)
 
 /* ---- parts ---- */
 
-/* A part of the scenario and the object that holds it: in place, or the root of its own file. */
-typedef struct {
-  JsonDoc *file; /* NULL when in place */
-  JsonRef in_scenario, object;
-  char *name; /* for reports */
-} ProfilePart;
-
-static void
-part_clear (ProfilePart *p)
-{
-  g_clear_pointer (&p->file, json_doc_free);
-  g_clear_pointer (&p->name, g_free);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (ProfilePart, part_clear)
-
-static gboolean
-part_from_file (ProfilePart *p, const char *kind, GError **error)
-{
-  g_autofree char *path = scenario_find_file (&p->in_scenario, kind, error);
-  p->file = path == NULL ? NULL : scenario_load_chain (path, kind, error);
-  if (p->file == NULL)
-    return FALSE;
-  p->object = json_root (p->file);
-  p->name = g_path_get_basename (path);
-  if (g_str_has_suffix (p->name, ".json"))
-    p->name[strlen (p->name) - strlen (".json")] = '\0';
-  return TRUE;
-}
-
-/* Opens the part under key of obj, and notes its name among the profiles of s. p->object borrows p:
- * do not copy it. */
-static gboolean
-part_open (ProfilePart *p, const JsonRef *obj, const char *key, const char *kind, Spec *s,
-           GError **error)
-{
-  const char *name = "unnamed";
-  if (!json_get_any (obj, key, &p->in_scenario, error))
-    return FALSE;
-  if (json_is_string (&p->in_scenario)) {
-    if (!part_from_file (p, kind, error))
-      return FALSE;
-    g_ptr_array_add (s->profiles, g_strdup_printf ("%s/%s", kind, p->name));
-    return TRUE;
-  }
-  if (!json_is_object (&p->in_scenario))
-    return json_fail (&p->in_scenario, JSON_ERROR_TYPE, error,
-                      "wrong type (allowed: a name, a path of a .json file, or an object)");
-  p->object = p->in_scenario;
-  if (!json_opt_string (&p->object, "name", &name, error))
-    return FALSE;
-  p->name = g_strdup (name);
-  g_ptr_array_add (s->profiles, g_strdup_printf ("%s/%s (in place)", kind, name));
-  return TRUE;
-}
-
-static gboolean
-read_devices (const JsonRef *root, Spec *s, GError **error)
-{
-  g_auto (ProfilePart) gpu = {0}, fabric = {0};
-  JsonRef cluster;
-  if (!json_get_object (root, "cluster", &cluster, error) ||
-      !part_open (&gpu, &cluster, "gpu", "hw", s, error))
-    return FALSE;
-  s->gpu = read_gpu_profile (&gpu.object, gpu.name, s->prov, error);
-  if (s->gpu == NULL || !part_open (&fabric, &cluster, "fabric", "fabrics", s, error))
-    return FALSE;
-  s->fabric = read_fabric (&fabric.object, fabric.name, s->prov, error);
-  return s->fabric != NULL;
-}
-
 /* What differs between GPUs, and the profile of a second type of them. */
 static gboolean
 read_differences (const JsonRef *root, Spec *s, GError **error)
@@ -409,7 +338,7 @@ read_differences (const JsonRef *root, Spec *s, GError **error)
     return FALSE;
   if (!has)
     return TRUE;
-  if (!part_open (&gpu, &second, "gpu", "hw", s, error))
+  if (!scenario_part_open (&gpu, &second, "gpu", "hw", s, error))
     return FALSE;
   s->hetero.second = read_gpu_profile (&gpu.object, gpu.name, s->prov, error);
   return s->hetero.second != NULL;
@@ -443,7 +372,7 @@ static gboolean
 read_own_model (const JsonRef *root, Spec *s, GError **error)
 {
   g_auto (ProfilePart) part = {0};
-  if (!part_open (&part, root, "model", "models", s, error) ||
+  if (!scenario_part_open (&part, root, "model", "models", s, error) ||
       !read_model (&part.object, &s->model, error))
     return FALSE;
   if (s->model.name == NULL)
@@ -490,7 +419,7 @@ static gboolean
 read_named_software (const JsonRef *root, Spec *s, GError **error)
 {
   g_auto (ProfilePart) part = {0};
-  return part_open (&part, root, "software", "software", s, error) &&
+  return scenario_part_open (&part, root, "software", "software", s, error) &&
          read_software (&part.object, &s->software, s->prov, error);
 }
 
@@ -564,20 +493,26 @@ read_name (JsonDoc *doc, const JsonRef *root, Spec *s, GError **error)
 }
 
 static gboolean
-read_all (JsonDoc *doc, Spec *s, GError **error)
+read_all (JsonDoc *doc, ScenarioParts *parts, Spec *s, GError **error)
 {
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
          read_parallel (&root, s, error) && read_job_keys (&root, error) &&
          read_run (&root, s, error) && read_published (&root, s, error) &&
-         read_devices (&root, s, error) && read_differences (&root, s, error) &&
+         scenario_share_devices (&root, parts, s, error) && read_differences (&root, s, error) &&
          read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
          check_spec (doc, s, error);
 }
 
 gboolean
 scenario_read (JsonDoc *doc, Spec *out, GError **error)
+{
+  return scenario_read_shared (doc, NULL, out, error);
+}
+
+gboolean
+scenario_read_shared (JsonDoc *doc, ScenarioParts *parts, Spec *out, GError **error)
 {
   spec_init (out);
   g_clear_pointer (&out->prov, g_ptr_array_unref);
@@ -586,7 +521,7 @@ scenario_read (JsonDoc *doc, Spec *out, GError **error)
     out->profiles = g_ptr_array_new_with_free_func (g_free);
   if (out->assumed == NULL)
     out->assumed = g_ptr_array_new_with_free_func (g_free);
-  if (read_all (doc, out, error))
+  if (read_all (doc, parts, out, error))
     return TRUE;
   spec_clear (out);
   memset (out, 0, sizeof *out);

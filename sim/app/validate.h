@@ -73,7 +73,7 @@ typedef struct {
 } TableKind;
 
 extern const TableKind table_runs, table_gemm, table_gemm_wide, table_attention,
-    table_attention_wide, table_collectives;
+    table_attention_wide, table_collectives, table_memory;
 
 /* Adds a result; reason (copied) makes it skipped when metric is NULL. */
 RowResult *validate_add (GArray *rows, const char *metric, double published, double predicted,
@@ -91,7 +91,7 @@ const char *run_rules_find (const RunRules *r, const char *list, const char *gpu
 
 /* Row → Spec by the rules. FALSE: the row is skipped, *reason (owned by the caller) says why.
  * assumed: what was filled in, appended. */
-gboolean run_row_spec (const RunContext *c, guint row, Spec *out, GString *assumed, char **reason);
+gboolean run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **reason);
 void validate_run_row (const RunContext *c, guint row, RowResult *out);
 
 #endif

@@ -88,7 +88,7 @@ bad "bad size" "--sizes" curve --sizes 1e9,x
 bad "format" "--format" list --format xml
 
 # Tables.
-table () { printf "$@" >"$tmp/t.csv"; }
+table () { printf '%b' "$1" >"$tmp/t.csv"; }
 bad "no file" "none.csv" fit "$tmp/none.csv"
 table ''
 bad "empty file" "t.csv" fit "$tmp/t.csv"

@@ -151,8 +151,9 @@ test_batches (void)
   "\"" form "\",\"constants\":{" constants "}}"
 #define C(name, value) "\"" name "\":{\"value\":" value ",\"kind\":\"assumed\",\"source\":\"s\"}"
 #define ADDITIVE                                                                                   \
-  C ("E", "1.8") "," C ("A", "400") "," C ("B", "400") "," C ("alpha", "0.3") "," C ("beta", "0."  \
-                                                                                             "3")
+  C ("E", "1.8")                                                                                   \
+  "," C ("A", "400") "," C ("B", "400") "," C ("alpha", "0.3") "," C ("beta", "0."                 \
+                                                                              "3")
 
 static LawFile *
 parse (const char *text, GError **error)

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Writes the checked blocks of README.md anew: the example's output and the accuracy table.
+# With --check nothing is written; status 1 and a diff when they are out of date.
+set -eu
+: "${CLUSTERSIM:=build/clustersim}"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+{ echo '```'; "$CLUSTERSIM" predict gpt3-175b-h100; echo '```'; } > "$tmp/example"
+{
+  echo
+  echo '| source | rows | skipped | median | 90 % of rows below | mean signed |'
+  echo '|---|---:|---:|---:|---:|---:|'
+  "$CLUSTERSIM" validate scenarios/published/runs.csv --class A,B |
+    sed -n 's/^ *\([0-9]\{1,\}\) *\([0-9]\{1,\}\) *\([0-9.]*\) *\([0-9.]*\) *\([0-9.]*\) *\([-+0-9.]*\)   \(.*\)$/| \7 | \1 | \2 | \3 | \4 | \6 |/p' |
+    awk -F'|' '$3 + 0 > 0'
+  "$CLUSTERSIM" validate scenarios/published/runs.csv --class A,B |
+    sed -n 's/^mean of the groups.*$/\n&./p'
+  echo
+} > "$tmp/accuracy"
+awk -v tmp="$tmp" '
+  /^<!-- example:/ { print; while ((getline line < (tmp "/example")) > 0) print line; skip = 1; next }
+  /^<!-- accuracy -->/ { print; while ((getline line < (tmp "/accuracy")) > 0) print line; skip = 1; next }
+  /^<!-- end -->/ { skip = 0 }
+  !skip { print }' README.md > "$tmp/README.md"
+if [ "${1:-}" = --check ]; then
+  diff -u README.md "$tmp/README.md"
+else
+  cp "$tmp/README.md" README.md
+fi
