@@ -6,6 +6,7 @@
 
 int cmd_predict_run (int argc, char **argv);
 int cmd_sweep_run (int argc, char **argv);
+int cmd_plan_run (int argc, char **argv);
 int cmd_explain_run (int argc, char **argv);
 int cmd_validate_run (int argc, char **argv);
 int cmd_import_run (int argc, char **argv);

@@ -27,6 +27,7 @@ static const struct {
 /* In the order in which --help lists them. */
 static const Command commands[] = {
     {"predict", "one training step: time, throughput, MFU, breakdown, memory", cmd_predict_run},
+    {"plan", "searches the layouts of a model on a cluster", cmd_plan_run},
     {"sweep", "many predictions: the product of values, one result a line", cmd_sweep_run},
     {"explain", "which numbers, from which source, gave the answer", cmd_explain_run},
     {"validate", "predictions against a table of published measurements", cmd_validate_run},
