@@ -1,5 +1,5 @@
-/* cal_common: what the CUDA collectors share. Includes nothing of the simulator: their only tie to it
- * is the JSON lines that they print (README.md).
+/* cal_common: what the CUDA collectors share. Includes nothing of the simulator: their only tie to
+ * it is the JSON lines that they print (README.md).
  *
  * Measuring: CUDA events, a warm-up, the median of repeats, p10 and p90 kept. "burst": isolated
  * kernels with the L2 cache flushed before each and a pause that lets the clocks recover;
@@ -49,8 +49,7 @@ struct Nvml {
     if (lib == nullptr)
       return;
     auto init = (int (*) ())dlsym (lib, "nvmlInit_v2");
-    auto handle =
-        (int (*) (const char *, void **))dlsym (lib, "nvmlDeviceGetHandleByPciBusId_v2");
+    auto handle = (int (*) (const char *, void **))dlsym (lib, "nvmlDeviceGetHandleByPciBusId_v2");
     auto version = (int (*) (char *, unsigned))dlsym (lib, "nvmlSystemGetDriverVersion");
     if (init == nullptr || handle == nullptr || init () != 0 || handle (bus_id, &device) != 0) {
       device = nullptr;

@@ -10,6 +10,7 @@
 #include "cal_priority.h"
 #include "cpu_ops.h"
 
+#include <glib.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,23 +20,25 @@
 
 enum { POOL = 1 << 24 }; /* floats: 64 MiB, rotated through */
 
+enum { TOKENS = 4096 };
+
 typedef struct {
   float *pool;
   size_t at;
+  unsigned long long random_state;
+  int target[TOKENS], token[TOKENS];
   double end_s;
   int samples, left_out;
   char device[96], date[16];
 } Cal;
 
-static unsigned long long random_state = 1;
-
 static double
-uniform (void)
+uniform (Cal *c)
 {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  random_state ^= random_state << 17;
-  return (double)(random_state >> 11) * 0x1p-53;
+  c->random_state ^= c->random_state << 13;
+  c->random_state ^= c->random_state >> 7;
+  c->random_state ^= c->random_state << 17;
+  return (double)(c->random_state >> 11) * 0x1p-53;
 }
 
 /* The next n floats of the pool. */
@@ -201,8 +204,8 @@ other_gemms (Cal *c, int count)
       sample_gemm (c, &values);
     }
   for (int i = 0; i < count; i++) {
-    Gemm g = {(int)exp (3 + 4 * uniform ()), (int)exp (3 + 4.5 * uniform ()),
-              (int)exp (3 + 4.5 * uniform ()), 1, (int)(3 * uniform ())};
+    Gemm g = {(int)exp (3 + 4 * uniform (c)), (int)exp (3 + 4.5 * uniform (c)),
+              (int)exp (3 + 4.5 * uniform (c)), 1, (int)(3 * uniform (c))};
     g.m = (g.m + 7) & ~7;
     g.n = (g.n + 7) & ~7;
     g.k = (g.k + 7) & ~7;
@@ -285,23 +288,12 @@ run_softmax_back (Cal *c, const void *point)
 }
 
 static void
-targets (int *t, int rows, int vocab)
-{
-  for (int i = 0; i < rows; i++)
-    t[i] = (int)(uniform () * vocab) % vocab;
-}
-
-static void
 run_loss (Cal *c, const void *point)
 {
-  enum { MOST = 4096 };
   const Mem *p = point;
-  static int t[MOST];
   float *logits = take (c, (size_t)p->rows * (size_t)p->width), *inv = take (c, (size_t)p->rows);
-  if (t[0] == 0)
-    targets (t, MOST, 256);
-  (void)op_loss (p->rows, p->width, logits, t, inv);
-  op_loss_back (p->rows, p->width, logits, t, inv, 1e-3f);
+  (void)op_loss (p->rows, p->width, logits, c->target, inv);
+  op_loss_back (p->rows, p->width, logits, c->target, inv, 1e-3f);
   for (long i = 0; i < 64; i++)
     logits[i] = 0.1f; /* stay away from denormal numbers */
 }
@@ -320,20 +312,16 @@ run_adam (Cal *c, const void *point)
 static void
 run_embed (Cal *c, const void *point)
 {
-  enum { MOST = 4096 };
   const Mem *p = point;
-  static int t[MOST];
-  if (t[0] == 0)
-    targets (t, MOST, 1024);
   float *table = take (c, (size_t)1024 * (size_t)p->width);
-  op_embed (p->rows, p->width, t, table, take (c, (size_t)p->rows * (size_t)p->width));
+  op_embed (p->rows, p->width, c->token, table, take (c, (size_t)p->rows * (size_t)p->width));
 }
 
 static void
 refill (Cal *c)
 {
   for (size_t i = 0; i < POOL; i++)
-    c->pool[i] = (float)(uniform () - 0.5);
+    c->pool[i] = (float)(uniform (c) - 0.5);
 }
 
 static void
@@ -419,13 +407,13 @@ int
 main (int argc, char **argv)
 {
   double minutes = 1;
-  Cal c = {NULL, 0, 0, 0, 0, "", ""};
+  Cal c = {.random_state = 1};
   time_t now = time (NULL);
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp (argv[i], "--minutes") == 0)
-      minutes = atof (argv[i + 1]);
+      minutes = g_ascii_strtod (argv[i + 1], NULL);
     else if (strcmp (argv[i], "--seed") == 0)
-      random_state = (unsigned long long)atoll (argv[i + 1]) * 2 + 1;
+      c.random_state = 2 * g_ascii_strtoull (argv[i + 1], NULL, 10) + 1;
   }
   if (argc % 2 == 0 || !(minutes > 0)) {
     fprintf (stderr, "usage: cal_cpu [--minutes M] [--seed N]\n");
@@ -433,9 +421,11 @@ main (int argc, char **argv)
   }
   cal_priority ();
   op_init ();
-  c.pool = aligned_alloc (64, sizeof (float) * (size_t)POOL);
-  if (c.pool == NULL)
-    return 1;
+  c.pool = g_aligned_alloc (POOL, sizeof (float), 64);
+  for (int i = 0; i < TOKENS; i++) {
+    c.target[i] = (int)(uniform (&c) * 256);
+    c.token[i] = (int)(uniform (&c) * 1024);
+  }
   refill (&c);
   device_name (c.device, sizeof c.device);
   strftime (c.date, sizeof c.date, "%Y-%m-%d", gmtime (&now));
@@ -452,6 +442,6 @@ main (int argc, char **argv)
   }
   print_head (&c, "end");
   printf (", \"samples\": %d}\n", c.samples);
-  free (c.pool);
+  g_aligned_free (c.pool);
   return 0;
 }

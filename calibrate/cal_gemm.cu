@@ -230,8 +230,8 @@ static std::vector<Shape>
 layer_shapes ()
 {
   static const int64_t tokens[] = {4096, 8192, 2048, 16384, 1024};
-  static const int64_t widths[][2] = {{4096, 14336}, {8192, 28672}, {5120, 13824}, {12288, 49152},
-                                      {7168, 18432}, {2048, 8192}};
+  static const int64_t widths[][2] = {{4096, 14336},  {8192, 28672}, {5120, 13824},
+                                      {12288, 49152}, {7168, 18432}, {2048, 8192}};
   std::vector<Shape> v;
   for (int64_t t : tokens)
     for (auto &w : widths)

@@ -1,6 +1,6 @@
-/* cal_kernels: norms, softmax, activation, cross entropy, Adam, embedding, casts and adds, over sizes of
- * layers. usage: cal_kernels [--minutes M] [--gpu I]
- * Norm, softmax and Adam are checked against the host on a small case first. */
+/* cal_kernels: norms, softmax, activation, cross entropy, Adam, embedding, casts and adds, over
+ * sizes of layers. usage: cal_kernels [--minutes M] [--gpu I] Norm, softmax and Adam are checked
+ * against the host on a small case first. */
 #include "cal_kernels.cuh"
 
 #include <cmath>
@@ -88,27 +88,22 @@ sizes (Cal &c, Buffers &q, int rows, int width)
   size_t n = (size_t)rows * width;
   int blocks = c.prop.multiProcessorCount * 8, t = threads_for (width);
   double e = (double)n;
-  sample (c, "norm_fwd", 4 * e, [&] (cudaStream_t s) {
-    k_norm<<<rows, t, 0, s>>> (q.a, q.b, q.y, q.inv, width);
-  });
+  sample (c, "norm_fwd", 4 * e,
+          [&] (cudaStream_t s) { k_norm<<<rows, t, 0, s>>> (q.a, q.b, q.y, q.inv, width); });
   sample (c, "norm_bwd", 6 * e, [&] (cudaStream_t s) {
     k_norm_back<<<rows, t, 0, s>>> (q.a, q.b, q.inv, q.y, q.b, width);
   });
-  sample (c, "elementwise", 6 * e, [&] (cudaStream_t s) {
-    k_add<<<blocks, 256, 0, s>>> (q.a, q.b, q.y, n);
-  });
-  sample (c, "elementwise", 6 * 2 * e, [&] (cudaStream_t s) {
-    k_swiglu<<<blocks, 256, 0, s>>> (q.a, q.b, q.y, 2 * n);
-  });
-  sample (c, "elementwise", 4 * 4 * e, [&] (cudaStream_t s) {
-    k_gelu<<<blocks, 256, 0, s>>> (q.a, 4 * n);
-  });
+  sample (c, "elementwise", 6 * e,
+          [&] (cudaStream_t s) { k_add<<<blocks, 256, 0, s>>> (q.a, q.b, q.y, n); });
+  sample (c, "elementwise", 6 * 2 * e,
+          [&] (cudaStream_t s) { k_swiglu<<<blocks, 256, 0, s>>> (q.a, q.b, q.y, 2 * n); });
+  sample (c, "elementwise", 4 * 4 * e,
+          [&] (cudaStream_t s) { k_gelu<<<blocks, 256, 0, s>>> (q.a, 4 * n); });
   sample (c, "cast_fp8", 3 * e, [&] (cudaStream_t s) {
     k_cast_fp8<<<blocks, 256, 0, s>>> (q.a, (__nv_fp8_e4m3 *)q.y, n);
   });
-  sample (c, "embedding", 4 * e, [&] (cudaStream_t s) {
-    k_embed<<<rows, 128, 0, s>>> (q.token, q.a, q.y, width);
-  });
+  sample (c, "embedding", 4 * e,
+          [&] (cudaStream_t s) { k_embed<<<rows, 128, 0, s>>> (q.token, q.a, q.y, width); });
 }
 
 static void
@@ -137,7 +132,7 @@ wide (Cal &c, Buffers &q)
   for (size_t n = 4u << 20; n <= q.n / 4; n *= 4)
     sample (c, "optimizer", 34.0 * (double)n, [&] (cudaStream_t s) {
       k_adam<<<c.prop.multiProcessorCount * 8, 256, 0, s>>> (q.f[0], q.f[1], q.f[2], q.f[3], q.a, n,
-                                                              1e-4f, 1.1f, 1.1f);
+                                                             1e-4f, 1.1f, 1.1f);
     });
 }
 

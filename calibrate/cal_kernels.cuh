@@ -1,6 +1,6 @@
-/* cal_kernels: the memory-bound kernels of a transformer in bf16, each one pass over its operands as a
- * fused kernel of a framework is; the bytes an element that the simulator counts are said at each
- * (models/layer_emit.c). Used by the collectors and by the layer that is timed as a whole. */
+/* cal_kernels: the memory-bound kernels of a transformer in bf16, each one pass over its operands
+ * as a fused kernel of a framework is; the bytes an element that the simulator counts are said at
+ * each (models/layer_emit.c). Used by the collectors and by the layer that is timed as a whole. */
 #ifndef CAL_KERNELS_CUH
 #define CAL_KERNELS_CUH
 

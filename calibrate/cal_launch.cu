@@ -1,6 +1,6 @@
-/* cal_launch: what a kernel costs beside its work: back-to-back launches on a stream and inside a graph
- * (interval of empty kernels), and the host's time to issue one.
- * usage: cal_launch [--minutes M] [--gpu I] */
+/* cal_launch: what a kernel costs beside its work: back-to-back launches on a stream and inside a
+ * graph (interval of empty kernels), and the host's time to issue one. usage: cal_launch [--minutes
+ * M] [--gpu I] */
 #include "cal_common.cuh"
 
 __global__ static void

@@ -1,7 +1,7 @@
 /* cal_membw: the device itself, streams over its memory, and copies from and to the host.
  * usage: cal_membw [--minutes M] [--gpu I]
- * The device line comes first; its bandwidth is that of the memory clock and bus, its peaks are left to
- * the profile that the fit starts from. */
+ * The device line comes first; its bandwidth is that of the memory clock and bus, its peaks are
+ * left to the profile that the fit starts from. */
 #include "cal_common.cuh"
 
 __global__ static void
@@ -91,7 +91,8 @@ main (int argc, char **argv)
   Cal c (argc, argv, 0.3);
   size_t most = std::min ((size_t)2 << 30, c.prop.totalGlobalMem / 8), n = most / sizeof (float4);
   int blocks = c.prop.multiProcessorCount * 8;
-  float4 *a = (float4 *)device_random<float> (n * 4, 1), *b = (float4 *)device_random<float> (n * 4, 2);
+  float4 *a = (float4 *)device_random<float> (n * 4, 1),
+         *b = (float4 *)device_random<float> (n * 4, 2);
   float4 *y = (float4 *)device_random<float> (n * 4, 3);
   device_line (c);
   for (size_t k = n; k >= 4096; k /= 8) {

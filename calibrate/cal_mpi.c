@@ -9,7 +9,7 @@
  * the line has the median of the repeats. Rank r is on node r / (ranks / nodes). */
 #include "cal_priority.h"
 
-#include <math.h>
+#include <glib.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,6 @@ typedef struct {
 static void
 add (float *to, const float *more, long n)
 {
-#pragma omp simd
   for (long i = 0; i < n; i++)
     to[i] += more[i];
 }
@@ -128,8 +127,8 @@ measure (Cal *c, double mib, const char *date)
   double t[MOST];
   long n = (long)(mib * 1048576.0 / sizeof (float));
   int reps = c->reps < MOST ? c->reps : MOST;
-  c->data = malloc ((size_t)n * sizeof *c->data);
-  c->in = malloc ((size_t)n * sizeof *c->in);
+  c->data = g_new (float, (gsize)n);
+  c->in = g_new (float, (gsize)n);
   for (int i = -1; i < reps; i++) {
     double mine, longest;
     fill (c, n);
@@ -156,8 +155,8 @@ measure (Cal *c, double mib, const char *date)
             t[reps / 10] * 1e6, t[reps * 9 / 10] * 1e6, reps);
     fflush (stdout);
   }
-  free (c->data);
-  free (c->in);
+  g_free (c->data);
+  g_free (c->in);
 }
 
 int
@@ -180,9 +179,9 @@ main (int argc, char **argv)
     else if (strcmp (argv[i], "--name") == 0)
       c.name = argv[i + 1];
     else if (strcmp (argv[i], "--nodes") == 0)
-      c.nodes = atoi (argv[i + 1]);
+      c.nodes = (int)g_ascii_strtod (argv[i + 1], NULL);
     else if (strcmp (argv[i], "--reps") == 0)
-      c.reps = atoi (argv[i + 1]);
+      c.reps = (int)g_ascii_strtod (argv[i + 1], NULL);
     else if (strcmp (argv[i], "--sizes") == 0)
       snprintf (sizes, sizeof sizes, "%s", argv[i + 1]);
   }
@@ -193,7 +192,7 @@ main (int argc, char **argv)
     MPI_Abort (MPI_COMM_WORLD, 2);
   }
   for (char *part; (part = strsep (&at, ",")) != NULL; samples++)
-    measure (&c, atof (part), date);
+    measure (&c, g_ascii_strtod (part, NULL), date);
   if (c.rank == 0)
     printf ("{\"kind\": \"end\", \"device\": \"%s\", \"samples\": %d}\n", c.name, samples);
   MPI_Finalize ();

@@ -1,6 +1,6 @@
-/* cal_p2p: copies between GPUs of a node, one way, for every size from 4 KiB to 1 GiB: the samples of the
- * fabric's p2p path. With one GPU it says so and prints an empty set.
- * usage: cal_p2p [--minutes M] [--gpu I] */
+/* cal_p2p: copies between GPUs of a node, one way, for every size from 4 KiB to 1 GiB: the samples
+ * of the fabric's p2p path. With one GPU it says so and prints an empty set. usage: cal_p2p
+ * [--minutes M] [--gpu I] */
 #include "cal_common.cuh"
 
 int

@@ -24,14 +24,26 @@ if ! why=$(sh "$here/netns.sh" can); then
   echo "closed-loop: skipped: $why"
   exit 0
 fi
-T=$(mktemp -d)
-cleanup() {
-  trap - EXIT INT TERM HUP
-  sh "$here/netns.sh" down || true
-  rm -rf "$T"
-}
-trap cleanup EXIT
-trap 'cleanup; exit 130' INT TERM HUP
+# The work runs in a session of its own, and this shell waits for it: so a signal is acted on at once, and
+# whatever was started goes away with the namespaces.
+if [ -z "${LOOP_DIR:-}" ]; then
+  LOOP_DIR=$(mktemp -d)
+  export LOOP_DIR BIN CLUSTERSIM
+  cleanup() {
+    trap - EXIT INT TERM HUP
+    kill -- "-$worker" 2>/dev/null || true
+    sh "$here/netns.sh" down || true
+    rm -rf "$LOOP_DIR"
+  }
+  setsid sh "$0" &
+  worker=$!
+  trap cleanup EXIT
+  trap 'cleanup; exit 130' INT TERM HUP
+  status=0
+  wait "$worker" || status=$?
+  exit "$status"
+fi
+T=$LOOP_DIR
 
 say() { echo "closed-loop: $*" >&2; }
 net() { sh "$here/netns.sh" "$@"; }

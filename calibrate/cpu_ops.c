@@ -42,12 +42,10 @@ op_norm (int rows, int width, const float *x, const float *g, float *y, float *i
 {
   for (int r = 0; r < rows; r++, x += width, y += width) {
     float sum = 0;
-#pragma omp simd reduction(+ : sum)
     for (int i = 0; i < width; i++)
       sum += x[i] * x[i];
     float f = 1 / sqrtf (sum / (float)width + 1e-6f);
     inv[r] = f;
-#pragma omp simd
     for (int i = 0; i < width; i++)
       y[i] = x[i] * f * g[i];
   }
@@ -59,11 +57,9 @@ op_norm_back (int rows, int width, const float *x, const float *g, const float *
 {
   for (int r = 0; r < rows; r++, x += width, dy += width, dx += width) {
     float f = inv[r], dot = 0;
-#pragma omp simd reduction(+ : dot)
     for (int i = 0; i < width; i++)
       dot += dy[i] * g[i] * x[i];
     dot *= f * f * f / (float)width;
-#pragma omp simd
     for (int i = 0; i < width; i++) {
       dg[i] += dy[i] * x[i] * f;
       dx[i] = dy[i] * g[i] * f - x[i] * dot;
@@ -93,17 +89,14 @@ op_softmax (int n, float scale, float *p)
   for (int r = 0; r < n; r++, p += n) {
     float top = p[0], sum = 0;
     int seen = r + 1; /* causal */
-#pragma omp simd reduction(max : top)
     for (int i = 0; i < seen; i++)
       top = p[i] > top ? p[i] : top;
-#pragma omp simd reduction(+ : sum)
     for (int i = 0; i < n; i++) { /* all of the row, as a masked kernel does */
       float e = i < seen ? fast_exp ((p[i] - top) * scale) : 0;
       p[i] = e;
       sum += e;
     }
     sum = 1 / sum;
-#pragma omp simd
     for (int i = 0; i < n; i++)
       p[i] *= sum;
   }
@@ -114,10 +107,8 @@ op_softmax_back (int n, float scale, const float *p, float *dp)
 {
   for (int r = 0; r < n; r++, p += n, dp += n) {
     float dot = 0;
-#pragma omp simd reduction(+ : dot)
     for (int i = 0; i < n; i++)
       dot += p[i] * dp[i];
-#pragma omp simd
     for (int i = 0; i < n; i++)
       dp[i] = p[i] * (dp[i] - dot) * scale;
   }
@@ -126,7 +117,6 @@ op_softmax_back (int n, float scale, const float *p, float *dp)
 void
 op_relu (long n, float *x)
 {
-#pragma omp simd
   for (long i = 0; i < n; i++)
     x[i] = x[i] > 0 ? x[i] : 0;
 }
@@ -134,7 +124,6 @@ op_relu (long n, float *x)
 void
 op_relu_back (long n, const float *y, float *dy)
 {
-#pragma omp simd
   for (long i = 0; i < n; i++)
     dy[i] = y[i] > 0 ? dy[i] : 0;
 }
@@ -142,7 +131,6 @@ op_relu_back (long n, const float *y, float *dy)
 void
 op_add (long n, const float *a, const float *b, float *y)
 {
-#pragma omp simd
   for (long i = 0; i < n; i++)
     y[i] = a[i] + b[i];
 }
@@ -150,7 +138,6 @@ op_add (long n, const float *a, const float *b, float *y)
 void
 op_triad (long n, const float *a, const float *b, float *y)
 {
-#pragma omp simd
   for (long i = 0; i < n; i++)
     y[i] = a[i] + 3 * b[i];
 }
@@ -168,10 +155,8 @@ op_loss (int rows, int vocab, float *logits, const int *target, float *inv)
   double loss = 0;
   for (int r = 0; r < rows; r++, logits += vocab) {
     float top = logits[0], sum = 0, at = logits[target[r]];
-#pragma omp simd reduction(max : top)
     for (int i = 0; i < vocab; i++)
       top = logits[i] > top ? logits[i] : top;
-#pragma omp simd reduction(+ : sum)
     for (int i = 0; i < vocab; i++) {
       float e = fast_exp (logits[i] - top);
       logits[i] = e;
@@ -188,7 +173,6 @@ op_loss_back (int rows, int vocab, float *logits, const int *target, const float
 {
   for (int r = 0; r < rows; r++, logits += vocab) {
     float f = inv[r] * scale;
-#pragma omp simd
     for (int i = 0; i < vocab; i++)
       logits[i] *= f;
     logits[target[r]] -= scale;
@@ -207,7 +191,6 @@ op_embed_back (int rows, int width, const int *token, const float *dy, float *ta
 {
   for (int r = 0; r < rows; r++, dy += width) {
     float *t = table + (long)token[r] * width;
-#pragma omp simd
     for (int i = 0; i < width; i++)
       t[i] += dy[i];
   }
@@ -220,7 +203,6 @@ op_square_sum (long n, const float *g)
   for (long at = 0; at < n; at += 4096) { /* blocks keep fp32 sums short */
     long end = at + 4096 < n ? at + 4096 : n;
     float sum = 0;
-#pragma omp simd reduction(+ : sum)
     for (long i = at; i < end; i++)
       sum += g[i] * g[i];
     total += sum;
@@ -233,7 +215,6 @@ op_adam (long n, float lr, float scale, int step, float *w, float *g, float *m, 
 {
   const float b1 = 0.9f, b2 = 0.95f;
   float c1 = 1 / (1 - powf (b1, (float)step)), c2 = 1 / (1 - powf (b2, (float)step));
-#pragma omp simd
   for (long i = 0; i < n; i++) {
     float d = g[i] * scale;
     m[i] = b1 * m[i] + (1 - b1) * d;

@@ -16,13 +16,16 @@ sw() { ip netns exec "${PREFIX}sw" "$@"; }
 
 down() {
   for n in $(ip netns list 2>/dev/null | awk '{print $1}' | grep "^$PREFIX" || true); do
+    for pid in $(ip netns pids "$n" 2>/dev/null || true); do
+      kill -KILL "$pid" 2>/dev/null || true
+    done
     ip netns delete "$n" || true
   done
   rm -rf "$dir"
 }
 
-shape() { # namespace device Mbit: 64 KB of burst pass at full speed; the queue is long enough to lose nothing
-  ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3mbit" burst 64kb latency "${4:-50ms}"
+shape() { # namespace device Mbit: only 16 KB pass at full speed after a pause; the queue loses nothing
+  ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3mbit" burst 16kb latency "${4:-50ms}"
 }
 
 bridge() {
@@ -34,7 +37,7 @@ rank_up() { # rank bridge Mbit
   h=$PREFIX$1
   ip netns add "$h"
   ip link add "p$1" netns "${PREFIX}sw" type veth peer name eth0 netns "$h"
-  # whole segments of 64 KB would pass the bucket in one piece
+  # whole segments of 64 KB would not fit the bucket
   ip netns exec "$h" ip link set eth0 gso_max_size 1514 gso_max_segs 1
   sw ip link set "p$1" gso_max_size 1514 gso_max_segs 1
   ip netns exec "$h" ip addr add "10.77.0.$(($1 + 1))/24" dev eth0

@@ -11,6 +11,7 @@
 #include "cpu_ops.h"
 
 #include <cblas.h>
+#include <glib.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -59,11 +60,7 @@ die (const char *what)
 static float *
 floats (long n)
 {
-  float *p = aligned_alloc (64, ((size_t)n * sizeof *p + 63) & ~(size_t)63);
-  if (p == NULL)
-    die ("out of memory");
-  memset (p, 0, (size_t)n * sizeof *p);
-  return p;
+  return g_aligned_alloc0 ((gsize)n, sizeof (float), 64);
 }
 
 static double
@@ -89,7 +86,7 @@ static void
 place_parameters (Trainer *t)
 {
   long h = t->c.hidden, f = t->c.ffn, table = (long)t->c.vocab * h;
-  t->layer = calloc ((size_t)t->n_layers, sizeof *t->layer);
+  t->layer = g_new0 (Layer, t->n_layers);
   t->table = t->stage == 0 ? place (t, table) : -1;
   for (int i = 0; i < t->n_layers; i++) {
     Layer *l = &t->layer[i];
@@ -130,13 +127,13 @@ init_buffers (Trainer *t)
   const Config *c = &t->c;
   long n = (long)t->tokens * c->hidden, scores = (long)c->mbs * c->heads * c->seq * c->seq;
   long head_floats = (long)c->seq * (c->hidden / c->heads), micro = c->micro;
-  t->saved = calloc ((size_t)(micro * t->n_layers), sizeof *t->saved);
-  t->out = calloc ((size_t)micro * 5, sizeof *t->out);
+  t->saved = g_new0 (Saved, micro * t->n_layers);
+  t->out = g_new0 (float *, micro * 5);
   t->norm = t->out + micro;
   t->inv = t->norm + micro;
   t->logits = t->inv + micro;
   t->loss_inv = t->logits + micro;
-  t->token = calloc ((size_t)micro * 2, sizeof *t->token);
+  t->token = g_new0 (int *, micro * 2);
   t->target = t->token + micro;
   for (long i = 0; i < micro * t->n_layers; i++)
     t->saved[i] = (Saved){floats (n),         floats (n),
@@ -146,8 +143,8 @@ init_buffers (Trainer *t)
                           floats (t->tokens), floats ((long)t->tokens * c->ffn)};
   for (long i = 0; i < micro; i++) {
     t->out[i] = floats (n);
-    t->token[i] = calloc ((size_t)t->tokens, sizeof (int));
-    t->target[i] = calloc ((size_t)t->tokens, sizeof (int));
+    t->token[i] = g_new0 (int, t->tokens);
+    t->target[i] = g_new0 (int, t->tokens);
     if (t->head >= 0) {
       t->norm[i] = floats (n);
       t->inv[i] = floats (t->tokens);
@@ -502,7 +499,7 @@ mean_loss (Trainer *t)
 static void
 train (Trainer *t)
 {
-  double *time_s = calloc ((size_t)t->c.steps, sizeof *time_s), first = 0;
+  double *time_s = g_new0 (double, t->c.steps), first = 0;
   for (int s = -1; s < t->c.steps; s++) { /* the first warms up and is not counted */
     for (int i = 0; i < t->c.micro; i++)
       draw_tokens (t, i);
@@ -519,7 +516,7 @@ train (Trainer *t)
     if (s + 1 == t->c.steps && t->rank == 0)
       report (t, time_s, first, loss);
   }
-  free (time_s);
+  g_free (time_s);
 }
 
 static void
@@ -538,7 +535,7 @@ parse (Config *c, int argc, char **argv)
       die ("an option lacks its value");
     for (unsigned k = 0; k < sizeof ints / sizeof *ints; k++)
       if (strcmp (argv[i], ints[k].name) == 0) {
-        *ints[k].value = atoi (argv[i + 1]);
+        *ints[k].value = (int)g_ascii_strtod (argv[i + 1], NULL);
         known = 1;
       }
     if (strcmp (argv[i], "--schedule") == 0) {

@@ -129,10 +129,10 @@ plan_wait (Builder *b, guint32 edge, guint32 for_edge)
 }
 
 gboolean
-plan_crosses (const Builder *b, guint32 x, guint32 y)
+plan_crosses (const Builder *b, guint32 rank_a, guint32 rank_b)
 {
   guint32 per = topo_gpus_per_node (b->s->topo);
-  return b->s->gpu[x] / per != b->s->gpu[y] / per;
+  return b->s->gpu[rank_a] / per != b->s->gpu[rank_b] / per;
 }
 
 double

@@ -36,7 +36,8 @@ typedef struct {
   guint32 *ready;
   guint n_ready, cap_ready;
   const ExecOptions *opt;
-  SimRng *rng; /* per rank, when there is jitter */
+  SimRng *rng;         /* per rank, when there is jitter */
+  guint32 *next_delay; /* per rank, when there are delays; else NULL */
   ExecResult *res;
 } Exec;
 
@@ -75,7 +76,7 @@ complete (Exec *x, guint32 id)
 {
   StreamState *s = &x->streams[id];
   SimTime now = sim_engine_now (x->eng);
-  if (x->res->ends != NULL) {
+  if (x->res->ends != NULL && x->res->rank_base[s->rank] != G_MAXSIZE) {
     guint32 base = x->set->first_op[x->set->rank_program[s->rank] * x->set->n_streams];
     x->res->ends[x->res->rank_base[s->rank] + (s->first - base) + s->pc] = now;
   }
@@ -95,7 +96,7 @@ complete (Exec *x, guint32 id)
 }
 
 static SimTime
-duration_of (Exec *x, guint rank, const Op *op)
+scaled_duration (Exec *x, guint rank, const Op *op)
 {
   SimTime d = x->set->costs[op->cost].duration;
   if (op->kind != OP_COMPUTE || x->opt == NULL)
@@ -104,6 +105,21 @@ duration_of (Exec *x, guint rank, const Op *op)
   if (x->rng != NULL)
     scale *= sim_rng_lognormal (&x->rng[rank], 0.0, x->opt->jitter);
   return scale == 1.0 ? d : (SimTime)llround ((double)d * scale);
+}
+
+static SimTime
+duration_of (Exec *x, guint32 id, guint rank, const Op *op)
+{
+  SimTime d = scaled_duration (x, rank, op);
+  if (x->next_delay == NULL || id != rank * x->set->n_streams)
+    return d;
+  guint32 next = x->next_delay[rank];
+  if (next < x->opt->n_delays && x->opt->delays[next].rank == rank &&
+      x->opt->delays[next].op == x->streams[id].pc) {
+    d += x->opt->delays[next].extra;
+    x->next_delay[rank]++;
+  }
+  return d;
 }
 
 /* TRUE when the operation is under way or parked; FALSE when it was done at once. */
@@ -128,7 +144,7 @@ start (Exec *x, guint32 id)
     const Op *op = &set->ops[s->first + s->pc];
     if (!waits_hold (x, id, op))
       return;
-    SimTime d = duration_of (x, s->rank, op);
+    SimTime d = duration_of (x, id, s->rank, op);
     guint32 g = op->group == OP_NO_GROUP ? GROUP_NONE
                                          : set->groups[(gsize)s->rank * set->n_slots + op->group];
     if (g != GROUP_NONE) {
@@ -179,8 +195,9 @@ init_streams (Exec *x, gboolean record)
   gsize total = 0;
   for (guint r = 0; r < set->n_ranks; r++) {
     guint p = set->rank_program[r];
+    gboolean kept = record && (x->opt->record_ranks == NULL || x->opt->record_ranks[r]);
     if (record)
-      x->res->rank_base[r] = total;
+      x->res->rank_base[r] = kept ? total : G_MAXSIZE;
     for (guint s = 0; s < set->n_streams; s++) {
       StreamState *st = &x->streams[(gsize)r * set->n_streams + s];
       st->first = set->first_op[p * set->n_streams + s];
@@ -189,7 +206,7 @@ init_streams (Exec *x, gboolean record)
       st->rank = r;
       st->rank0 = r * set->n_streams;
       st->waiters = st->next = NONE;
-      total += st->n;
+      total += kept ? st->n : 0;
     }
   }
   return total;
@@ -240,6 +257,7 @@ exec_run_events (const ProgramSet *set, SimEngine *engine, const ExecOptions *op
     for (guint r = 0; r < set->n_ranks; r++)
       x.rng[r] = sim_engine_stream (engine, "compute jitter", r);
   }
+  x.next_delay = exec_delay_index (set, opt);
   for (guint32 id = 0; id < n; id++) {
     start (&x, id);
     drain (&x);
@@ -255,6 +273,7 @@ exec_run_events (const ProgramSet *set, SimEngine *engine, const ExecOptions *op
   g_free (x.groups);
   g_free (x.ready);
   g_free (x.rng);
+  g_free (x.next_delay);
   if (!ok)
     exec_result_clear (res);
   return ok;

@@ -240,18 +240,16 @@ layers_of_table (const SchedTable *t, const StageLayers *sl, gint64 **rank_layer
 }
 
 static gboolean
-run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
-          Prediction *out, GError **error)
+run_healthy (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
+             Prediction *out, guint *last_rank, GError **error)
 {
-  g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
-  if (!memory_estimate (s, t, layers, &out->memory, error))
-    return FALSE;
   gboolean whole = s->run.exact_events || (opt != NULL && (opt->trace != NULL || opt->programs));
   if (!whole) {
     GError *why = NULL;
     StepTimes st;
     if (compile_eval (s, t, sl, opt != NULL ? opt->times : NULL, &st, &why)) {
       take_times (&st, out);
+      *last_rank = st.last_rank;
       return check_positive (out, error);
     }
     if (why != NULL) {
@@ -261,6 +259,29 @@ run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const Predi
   }
   g_autoptr (ProgramSet) set = compile_step (s, t, sl, opt != NULL ? opt->times : NULL, error);
   return set != NULL && run_programs (s, set, compile_has_barrier (s, t), opt, out, error);
+}
+
+static gboolean
+run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
+          Prediction *out, GError **error)
+{
+  g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
+  if (!memory_estimate (s, t, layers, &out->memory, error))
+    return FALSE;
+  guint last = 0;
+  if (!run_healthy (s, t, sl, opt, out, &last, error))
+    return FALSE;
+  if (!hetero_wanted (s) || (opt != NULL && opt->times != NULL))
+    return TRUE;
+  StepTimes st;
+  if (!hetero_run (s, t, sl, out->step_s, last, &out->hetero, &st, error))
+    return FALSE;
+  take_times (&st, out);
+  double mean = out->hetero.mean_s / out->step_s; /* of the steps, over the one that is told */
+  out->step_s = out->hetero.mean_s;
+  for (guint i = 0; i < PART_COUNT; i++)
+    out->part_s[i] *= mean;
+  return check_positive (out, error);
 }
 
 gboolean

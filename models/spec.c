@@ -275,10 +275,10 @@ check_sharding (const Spec *s, const char **key, GError **error)
   if (p->shard_size > 0 && !must_divide ("dp x cp", ranks, "shard_size", p->shard_size,
                                          "parallel.shard_size", key, error))
     return FALSE;
-  if (p->shard_size > 0 && !spec_is_fsdp (s) && ranks > 1)
+  if (p->shard_size > 0 && p->zero_stage == 0 && !spec_is_fsdp (s) && ranks > 1)
     return unsupported ("parallel.shard_size",
-                        "a shard group needs sharded parameters (zero_stage 3 or fsdp)", key,
-                        error);
+                        "a shard group needs something to share out (zero_stage 1 to 3, or fsdp)",
+                        key, error);
   if (p->hpz_size > 0 && !must_divide ("shard group", spec_shard_ranks (s), "hpz_size", p->hpz_size,
                                        "parallel.hpz_size", key, error))
     return FALSE;
@@ -324,6 +324,8 @@ spec_clear (Spec *s)
     gpu_profile_free (s->gpu);
     fabric_free (s->fabric);
   }
+  gpu_profile_free (s->hetero.second);
+  g_free (s->hetero.slow);
   g_free (s->name);
   g_free (s->parallel.schedule);
   g_free (s->parallel.schedule_file);

@@ -224,7 +224,7 @@ gboolean topo_route (Topo *t, guint32 src_gpu, guint32 dst_gpu, const TopoRouteO
 gboolean topo_route_nvswitch (Topo *t, guint32 gpu, gboolean up, TopoPath *p);
 
 /* From one leaf to another over the switches alone, all paths evenly (weight: total coef). */
-gboolean topo_route_leaves (Topo *t, guint32 leaf_a, guint32 leaf_b, double weight, TopoPath *p);
+gboolean topo_route_leaves (Topo *t, guint32 from, guint32 target, double weight, TopoPath *p);
 /* The tree by which switches reduce from these leaves (SHARP): each link once, upwards and back.
  * pick chooses among roots. FALSE when no switch reaches them all. */
 gboolean topo_aggregation_tree (Topo *t, const guint32 *leaves, guint n, guint pick, TopoPath *up,

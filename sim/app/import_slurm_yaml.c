@@ -156,8 +156,10 @@ import_slurm_yaml (const char *name, const char *text, gsize len, const char *wh
   yaml_parser_t parser;
   Doc d = {.name = name};
   TopoDesc *out = NULL;
-  if (!yaml_parser_initialize (&parser))
-    g_error ("out of memory");
+  if (!yaml_parser_initialize (&parser)) {
+    import_fail (error, IMPORT_ERROR_LIMIT, name, 0, "memory is out");
+    return NULL;
+  }
   yaml_parser_set_input_string (&parser, (const unsigned char *)text, len);
   if (!yaml_parser_load (&parser, &d.doc)) {
     import_fail (error, IMPORT_ERROR_SYNTAX, name, (guint)parser.problem_mark.line + 1,

@@ -203,7 +203,7 @@ static void
 add_pcie (const Smi *s, TopoDesc *d)
 {
   guint pix[MAX_PARTS], pxb[MAX_PARTS], node[MAX_PARTS];
-  guint32 cpu_of[MAX_PARTS], sw_of[MAX_PARTS], low_of[MAX_PARTS];
+  guint32 cpu_of[MAX_PARTS] = {0}, sw_of[MAX_PARTS] = {0}, low_of[MAX_PARTS] = {0};
   guint n_cpu = 0, n_sw = 0;
   g_autoptr (GArray) cpus = g_array_new (FALSE, FALSE, sizeof (guint32));
   group (s, WAY_PIX, pix);

@@ -60,6 +60,22 @@ line_stages (GString *out, const Spec *s, const Prediction *p)
 }
 
 static void
+line_hetero (GString *out, const Prediction *p)
+{
+  const HeteroResult *h = &p->hetero;
+  if (h->healthy_s <= 0)
+    return;
+  g_string_append_printf (out,
+                          "healthy      %.4f s with all GPUs alike: %+.2f %% by what differs\n",
+                          h->healthy_s, 100.0 * (h->mean_s / h->healthy_s - 1.0));
+  if (h->steps > 1)
+    g_string_append_printf (out, "steps        %u simulated: %.4f … %.4f s\n", h->steps, h->min_s,
+                            h->max_s);
+  g_string_append_printf (out, "simulated    %u %s\n", h->simulated,
+                          h->folded ? "classes of GPUs" : "GPUs");
+}
+
+static void
 line_published (GString *out, const Spec *s, const Prediction *p)
 {
   if (s->published_step_s <= 0)
@@ -148,6 +164,7 @@ report_text (GString *out, const Spec *s, const Prediction *p, const StepInterva
       out, "\nstep time    %.4f s   (measured should lie in %.4g … %.4g s four times in five)\n",
       p->step_s, p->step_s * iv->lo, p->step_s * iv->hi);
   line_published (out, s, p);
+  line_hetero (out, p);
   g_string_append_printf (out, "throughput   %s tokens/s, %.1f tokens/s/GPU\n", rate,
                           p->tokens_per_s_per_gpu);
   g_string_append_printf (
@@ -268,6 +285,17 @@ report_json_members (JsonWriter *w, const Spec *s, const Prediction *p, const St
   jw_double (w, NULL, p->step_s * iv->lo);
   jw_double (w, NULL, p->step_s * iv->hi);
   jw_end_array (w);
+  if (p->hetero.healthy_s > 0) {
+    jw_begin_object (w, "heterogeneity");
+    jw_double (w, "healthy_step_time_s", p->hetero.healthy_s);
+    jw_double (w, "slowdown", p->hetero.mean_s / p->hetero.healthy_s);
+    jw_int (w, "steps", p->hetero.steps);
+    jw_double (w, "min_step_time_s", p->hetero.min_s);
+    jw_double (w, "max_step_time_s", p->hetero.max_s);
+    jw_int (w, "simulated", p->hetero.simulated);
+    jw_bool (w, "folded", p->hetero.folded);
+    jw_end_object (w);
+  }
   if (s->published_step_s > 0) {
     jw_double (w, "published_step_time_s", s->published_step_s);
     jw_double (w, "error_pct", 100.0 * (p->step_s / s->published_step_s - 1.0));

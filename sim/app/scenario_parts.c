@@ -20,7 +20,7 @@ typedef struct {
   char *profile; /* "hw/H100-SXM-80GB", for provenance */
 } ScenPart;
 
-struct ScenarioCache {
+struct ScenarioParts {
   GHashTable *parts; /* what names it (see part_key) → ScenPart; only looked up */
 };
 
@@ -51,16 +51,16 @@ part_free (gpointer p)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ScenPart, part_free)
 
-ScenarioCache *
-scenario_cache_new (void)
+ScenarioParts *
+scenario_parts_new (void)
 {
-  ScenarioCache *c = g_new0 (ScenarioCache, 1);
+  ScenarioParts *c = g_new0 (ScenarioParts, 1);
   c->parts = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, part_free);
   return c;
 }
 
 void
-scenario_cache_free (ScenarioCache *c)
+scenario_parts_free (ScenarioParts *c)
 {
   if (c == NULL)
     return;
@@ -69,7 +69,7 @@ scenario_cache_free (ScenarioCache *c)
 }
 
 void
-scenario_cache_trim (ScenarioCache *c)
+scenario_parts_trim (ScenarioParts *c)
 {
   if (c != NULL && g_hash_table_size (c->parts) > CACHE_PARTS_MAX)
     g_hash_table_remove_all (c->parts);
@@ -209,7 +209,7 @@ part_key (ScenPartKind kind, const JsonRef *ref)
 /* The part under its key in obj. Without a cache the caller owns it (*own is set), else the cache.
  */
 static ScenPart *
-get_part (ScenarioCache *cache, ScenPartKind kind, const JsonRef *obj, Spec *s, ScenPart **own,
+get_part (ScenarioParts *cache, ScenPartKind kind, const JsonRef *obj, Spec *s, ScenPart **own,
           GError **error)
 {
   g_auto (OpenPart) open = {0};
@@ -240,7 +240,7 @@ get_part (ScenarioCache *cache, ScenPartKind kind, const JsonRef *obj, Spec *s, 
 }
 
 gboolean
-scenario_read_devices (const JsonRef *root, ScenarioCache *cache, Spec *s, GError **error)
+scenario_read_devices (const JsonRef *root, ScenarioParts *cache, Spec *s, GError **error)
 {
   g_autoptr (ScenPart) own_gpu = NULL;
   g_autoptr (ScenPart) own_fabric = NULL;
@@ -263,7 +263,18 @@ scenario_read_devices (const JsonRef *root, ScenarioCache *cache, Spec *s, GErro
 }
 
 gboolean
-scenario_read_model (const JsonRef *root, ScenarioCache *cache, Spec *s, GError **error)
+scenario_read_second_gpu (const JsonRef *obj, Spec *s, GError **error)
+{
+  g_autoptr (ScenPart) own = NULL;
+  ScenPart *gpu = get_part (NULL, SCEN_GPU, obj, s, &own, error); /* a Spec owns its second one */
+  if (gpu == NULL)
+    return FALSE;
+  s->hetero.second = g_steal_pointer (&gpu->data);
+  return TRUE;
+}
+
+gboolean
+scenario_read_model (const JsonRef *root, ScenarioParts *cache, Spec *s, GError **error)
 {
   g_autoptr (ScenPart) own = NULL;
   const ScenPart *part = get_part (cache, SCEN_MODEL, root, s, &own, error);
@@ -300,7 +311,7 @@ read_default_software (const JsonRef *root, Spec *s, GError **error)
 }
 
 gboolean
-scenario_read_software (const JsonRef *root, ScenarioCache *cache, Spec *s, GError **error)
+scenario_read_software (const JsonRef *root, ScenarioParts *cache, Spec *s, GError **error)
 {
   if (!json_has (root, "software"))
     return read_default_software (root, s, error);

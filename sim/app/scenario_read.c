@@ -3,6 +3,7 @@
 #include "layout.h"
 #include "paths.h"
 #include "program.h"
+#include "read_hetero.h"
 #include "read_job.h"
 #include "scenario_priv.h"
 #include "sched.h"
@@ -17,9 +18,9 @@
 #define VPP_MAX       10000
 #define EVENTS_MAX    G_GINT64_CONSTANT (9007199254740991)
 
-static const char *const root_keys[] = {"format", "name",     "description", "cluster",
-                                        "model",  "software", "train",       "parallel",
-                                        "job",    "run",      "published",   NULL};
+static const char *const root_keys[] = {
+    "format",   "name", "description", "cluster",   "model",         "software", "train",
+    "parallel", "job",  "run",         "published", "heterogeneity", NULL};
 static const char *const cluster_keys[] = {
     "gpu",          "gpus_per_node", "nodes", "gpus", "fabric", "price_usd_per_gpu_hour",
     "node_power_W", "pue",           NULL};
@@ -318,6 +319,19 @@ read_published (const JsonRef *root, Spec *s, GError **error)
   return TRUE;
 }
 
+/* ---- what differs ---- */
+
+/* What differs between GPUs, and the profile of a second type of them. */
+static gboolean
+read_differences (const JsonRef *root, Spec *s, GError **error)
+{
+  JsonRef second;
+  gboolean has = FALSE;
+  if (!read_hetero (root, s, &second, &has, error))
+    return FALSE;
+  return !has || scenario_read_second_gpu (&second, s, error);
+}
+
 /* ---- the whole ---- */
 
 /* An error at a dotted key (NULL: the root), or at the nearest thing above it that the document
@@ -377,22 +391,28 @@ read_name (JsonDoc *doc, const JsonRef *root, Spec *s, GError **error)
 }
 
 static gboolean
-read_all (JsonDoc *doc, ScenarioCache *cache, Spec *s, GError **error)
+read_all (JsonDoc *doc, ScenarioParts *parts, Spec *s, GError **error)
 {
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
          read_parallel (&root, s, error) && read_job_keys (&root, error) &&
          read_run (&root, s, error) && read_published (&root, s, error) &&
-         scenario_read_devices (&root, cache, s, error) &&
-         scenario_read_model (&root, cache, s, error) &&
-         scenario_read_software (&root, cache, s, error) && check_spec (doc, s, error);
+         scenario_read_devices (&root, parts, s, error) && read_differences (&root, s, error) &&
+         scenario_read_model (&root, parts, s, error) &&
+         scenario_read_software (&root, parts, s, error) && check_spec (doc, s, error);
 }
 
 gboolean
-scenario_read_cached (JsonDoc *doc, ScenarioCache *cache, Spec *out, GError **error)
+scenario_read (JsonDoc *doc, Spec *out, GError **error)
 {
-  scenario_cache_trim (cache);
+  return scenario_read_shared (doc, NULL, out, error);
+}
+
+gboolean
+scenario_read_shared (JsonDoc *doc, ScenarioParts *parts, Spec *out, GError **error)
+{
+  scenario_parts_trim (parts);
   spec_init (out);
   g_clear_pointer (&out->prov, g_ptr_array_unref);
   out->prov = g_ptr_array_new_with_free_func ((GDestroyNotify)prov_entry_free);
@@ -400,15 +420,9 @@ scenario_read_cached (JsonDoc *doc, ScenarioCache *cache, Spec *out, GError **er
     out->profiles = g_ptr_array_new_with_free_func (g_free);
   if (out->assumed == NULL)
     out->assumed = g_ptr_array_new_with_free_func (g_free);
-  if (read_all (doc, cache, out, error))
+  if (read_all (doc, parts, out, error))
     return TRUE;
   spec_clear (out);
   memset (out, 0, sizeof *out);
   return FALSE;
-}
-
-gboolean
-scenario_read (JsonDoc *doc, Spec *out, GError **error)
-{
-  return scenario_read_cached (doc, NULL, out, error);
 }

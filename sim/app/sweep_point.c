@@ -7,7 +7,7 @@
 struct SweepWorker {
   const SweepPlan *plan;
   PredictCache *schedules;
-  ScenarioCache *parts;
+  ScenarioParts *parts;
   const char **values; /* of the point at hand */
 };
 
@@ -17,7 +17,7 @@ sweep_worker_new (const SweepPlan *plan)
   SweepWorker *w = g_new0 (SweepWorker, 1);
   w->plan = plan;
   w->schedules = predict_cache_new ();
-  w->parts = scenario_cache_new ();
+  w->parts = scenario_parts_new ();
   w->values = g_new0 (const char *, g_strv_length ((char **)sweep_axes_keys (plan->axes)) + 1);
   return w;
 }
@@ -28,7 +28,7 @@ sweep_worker_free (SweepWorker *w)
   if (w == NULL)
     return;
   predict_cache_free (w->schedules);
-  scenario_cache_free (w->parts);
+  scenario_parts_free (w->parts);
   g_free (w->values);
   g_free (w);
 }
@@ -134,7 +134,7 @@ predict_point (SweepWorker *w, guint64 i, GString *out, GError **error)
     if (!scenario_set (doc, set, error))
       return FALSE;
   }
-  if (!scenario_read_cached (doc, w->parts, &s, error))
+  if (!scenario_read_shared (doc, w->parts, &s, error))
     return FALSE;
   gboolean ok = predict_spec (w, i, &s, out, error);
   if (!ok)

@@ -4,6 +4,7 @@
  * time, as predict does. Then predict of 16,384 GPUs from the start of the process to its end. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "predict.h"
@@ -89,6 +90,37 @@ bench_each (Spec *specs, PredictCache *cache)
   }
 }
 
+/* sweep with a scenario read anew for every point; all of it in the child's CPU time. */
+static void
+bench_sweep (guint points)
+{
+  const char *program = g_getenv ("CLUSTERSIM");
+  g_autofree char *vary = g_strdup_printf ("run.seed=1..%u+1", points);
+  char *argv[] = {(char *)program,
+                  (char *)"sweep",
+                  (char *)"gpt3-175b-a100",
+                  (char *)"--vary",
+                  vary,
+                  (char *)"--progress",
+                  (char *)"never",
+                  NULL};
+  struct rusage before, after;
+  int status = 1;
+  if (program == NULL)
+    return;
+  getrusage (RUSAGE_CHILDREN, &before);
+  if (!g_spawn_sync (NULL, argv, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, NULL, &status,
+                     NULL) ||
+      status != 0)
+    return;
+  getrusage (RUSAGE_CHILDREN, &after);
+  double took = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
+                1e-6 * (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec) +
+                (double)(after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
+                1e-6 * (double)(after.ru_stime.tv_usec - before.ru_stime.tv_usec);
+  printf ("predict sweep of gpt3-175b-a100: %.0f points a CPU-second\n", points / took);
+}
+
 static void
 bench_start_to_end (const char *scenario)
 {
@@ -122,6 +154,7 @@ main (void)
           bench_all (specs, NULL));
   for (guint i = 0; i < 8; i++)
     spec_clear (&specs[i]);
+  bench_sweep (1000);
   bench_start_to_end ("gpt3-175b-a100");
   bench_start_to_end ("llama-3.1-405b-16k");
   return EXIT_SUCCESS;

@@ -27,10 +27,10 @@ test_conversions (void)
   UtSum b = ut_sum (&s, 5, LP_BACKWARD, "quantise", FALSE);
   g_assert_cmpuint (f.n, ==, 4);
   g_assert_cmpuint (b.n, ==, 4);
-  ut_near (f.bytes, 4 * T * (3 * h + ffn), 1e-12);
+  ut_near (f.bytes, T * (2 * 2 * h + 4 * (h + ffn)), 1e-12); /* two after norms: transposes */
   ut_near (b.bytes, 4 * T * (2 * h + qkv + 2 * ffn), 1e-12);
   s.software.fp8_recipe = FP8_CURRENT;
-  ut_near (ut_sum (&s, 5, LP_FORWARD, "quantise", FALSE).bytes, 1.5 * f.bytes, 1e-12);
+  ut_near (ut_sum (&s, 5, LP_FORWARD, "quantise", FALSE).bytes, 6 * T * (3 * h + ffn), 1e-12);
   s.train.precision = DT_BF16;
   g_assert_cmpuint (ut_sum (&s, 5, LP_FORWARD, "quantise", FALSE).n, ==, 0);
   spec_clear (&s);

@@ -51,9 +51,7 @@ int
 main (int argc, char **argv)
 {
   GError *error = NULL;
-  char algo[32];
-  int ranks;
-  double link, uplink, mib;
+  char line[256];
   if (argc != 2) {
     fprintf (stderr, "usage: loop_predict FABRIC.json < lines\n");
     return 2;
@@ -70,9 +68,17 @@ main (int argc, char **argv)
     g_error_free (error);
     return 2;
   }
-  while (scanf ("%31s %d %lf %lf %lf", algo, &ranks, &link, &uplink, &mib) == 5) {
+  while (fgets (line, sizeof line, stdin) != NULL) {
+    g_auto (GStrv) field = g_strsplit (g_strstrip (line), " ", -1);
+    if (g_strv_length (field) != 5) {
+      fprintf (stderr, "loop_predict: a line needs 5 fields (found \"%s\")\n", line);
+      return 2;
+    }
+    int ranks = (int)g_ascii_strtoll (field[1], NULL, 10);
+    double link = g_ascii_strtod (field[2], NULL), uplink = g_ascii_strtod (field[3], NULL);
+    double mib = g_ascii_strtod (field[4], NULL);
     set_links (f, link, uplink);
-    printf ("%.6f\n", predict_s (f, algo, ranks, uplink > 0, mib * 1048576));
+    printf ("%.6f\n", predict_s (f, field[0], ranks, uplink > 0, mib * 1048576));
   }
   return 0;
 }
