@@ -6,7 +6,7 @@ CC       := gcc
 endif
 PREFIX   ?= /usr/local
 VERSION  := 0.1.0
-PKGS     := glib-2.0 libcjson expat yaml-0.1
+PKGS     := glib-2.0 libcjson expat yaml-0.1 sqlite3
 JOBS     ?= $(shell nproc 2>/dev/null || echo 1)
 V        ?= 0
 Q        := $(if $(filter 1,$(V)),,@)

@@ -8,7 +8,11 @@
 
 struct PredictCache {
   GHashTable *tables; /* "name/pp/vpp/m" → SchedTable*; only looked up, never walked */
+  gsize table_bytes;  /* of all of them */
 };
+
+/* A sweep over batch sizes makes a table a point: beyond this the old ones are dropped. */
+#define CACHE_BYTES_MAX ((gsize)32 << 20)
 
 PredictCache *
 predict_cache_new (void)
@@ -54,6 +58,12 @@ table_for (const Spec *s, PredictCache *cache, GError **error)
     sched_table_free (t);
     return NULL;
   }
+  gsize bytes = (gsize)t->first[t->ranks] * sizeof (SchedAction);
+  if (cache->table_bytes + bytes > CACHE_BYTES_MAX) {
+    g_hash_table_remove_all (cache->tables);
+    cache->table_bytes = 0;
+  }
+  cache->table_bytes += bytes;
   g_hash_table_insert (cache->tables, g_strdup (key), t);
   return t;
 }

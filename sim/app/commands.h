@@ -13,6 +13,7 @@ int cmd_import_run (int argc, char **argv);
 int cmd_plot_run (int argc, char **argv);
 int cmd_list_run (int argc, char **argv);
 int cmd_campaign_run (int argc, char **argv);
+int cmd_collective_run (int argc, char **argv);
 int cmd_law_run (int argc, char **argv);
 int cmd_fit_run (int argc, char **argv);
 

@@ -33,6 +33,8 @@ static const Command commands[] = {
     {"validate", "predictions against a table of published measurements", cmd_validate_run},
     {"campaign", "weeks of training with failures: goodput by cause, days, money, energy",
      cmd_campaign_run},
+    {"collective", "the nccl-tests table of a cluster, and a measured log beside it",
+     cmd_collective_run},
     {"law", "scaling laws: budget to parameters, tokens, loss, days and money", cmd_law_run},
     {"import", "a file you already have into a scenario part", cmd_import_run},
     {"fit", "measurements into a device or fabric profile, with its errors", cmd_fit_run},

@@ -16,22 +16,18 @@ guint scenario_locate (JsonDoc *doc, const char *dotted, JsonRef at[SCENARIO_KEY
  * file. Errors are placed at ref. */
 char *scenario_find_file (const JsonRef *ref, const char *kind, GError **error);
 
-/* A part of the scenario and the object that holds it: in place, or the root of its own file. */
-typedef struct {
-  JsonDoc *file; /* NULL when in place */
-  JsonRef in_scenario, object;
-  char *name; /* for reports */
-} ProfilePart;
-void scenario_part_clear (ProfilePart *p);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (ProfilePart, scenario_part_clear)
-
-/* Opens the part under key of obj, and notes its name among the profiles of s. p->object borrows p:
- * do not copy it. */
-gboolean scenario_part_open (ProfilePart *p, const JsonRef *obj, const char *key, const char *kind,
-                             Spec *s, GError **error);
-
-/* Reads GPU and fabric into s; with parts, once for each pair of names. */
-gboolean scenario_share_devices (const JsonRef *root, ScenarioParts *parts, Spec *s,
+/* ---- scenario_parts.c: each reads its part into s and notes its name among the profiles; cache
+ * may be NULL ---- */
+gboolean scenario_read_devices (const JsonRef *root, ScenarioParts *cache, Spec *s, GError **error);
+gboolean scenario_read_model (const JsonRef *root, ScenarioParts *cache, Spec *s, GError **error);
+gboolean scenario_read_software (const JsonRef *root, ScenarioParts *cache, Spec *s,
                                  GError **error);
+/* The GPU of a second type, in obj under "gpu". */
+gboolean scenario_read_second_gpu (const JsonRef *obj, Spec *s, GError **error);
+/* Forgets all parts when there are too many; nobody may borrow any. */
+void scenario_parts_trim (ScenarioParts *c);
+
+/* Notes among the assumed what was filled in for the user. */
+void scenario_assume (Spec *s, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 #endif

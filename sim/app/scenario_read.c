@@ -1,14 +1,10 @@
 /* Scenario values: a merged document → Spec. Keys are checked before any profile is read, so that
  * the first error of a file is the nearest to its top. */
-#include "import_hf.h"
 #include "layout.h"
 #include "paths.h"
 #include "program.h"
-#include "read_gpu.h"
 #include "read_hetero.h"
 #include "read_job.h"
-#include "read_model.h"
-#include "read_software.h"
 #include "scenario_priv.h"
 #include "sched.h"
 
@@ -59,11 +55,9 @@ scenario_default_software (const char *gpu_name G_GNUC_UNUSED)
   return "megatron-core-2024";
 }
 
-static void assume (Spec *s, const char *format, ...) G_GNUC_PRINTF (2, 3);
-
 /* Notes what was filled in for the user. */
-static void
-assume (Spec *s, const char *format, ...)
+void
+scenario_assume (Spec *s, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -161,11 +155,11 @@ read_train (const JsonRef *root, Spec *s, GError **error)
   t->recompute = (Recompute)recompute;
   t->causal_flops = convention == 0;
   if (!json_has (&ref, "micro_batch_sequences"))
-    assume (s, "train.micro_batch_sequences is not given: 1");
+    scenario_assume (s, "train.micro_batch_sequences is not given: 1");
   if (!json_has (&ref, "precision"))
-    assume (s, "train.precision is not given: %s", dtype_names[precision]);
+    scenario_assume (s, "train.precision is not given: %s", dtype_names[precision]);
   if (!json_has (&ref, "recompute"))
-    assume (s, "train.recompute is not given: %s", recompute_names[recompute]);
+    scenario_assume (s, "train.recompute is not given: %s", recompute_names[recompute]);
   return TRUE;
 }
 
@@ -273,7 +267,7 @@ read_parallel (const JsonRef *root, Spec *s, GError **error)
   p->tp = p->cp = p->pp = p->vpp = p->ep = 1;
   p->dp = p->shard_size = p->hpz_size = 0;
   if (!json_has (root, "parallel")) {
-    assume (s, "parallel is not given: data parallel over all GPUs");
+    scenario_assume (s, "parallel is not given: data parallel over all GPUs");
     g_free (p->schedule);
     p->schedule = g_strdup ("1f1b");
     return TRUE;
@@ -325,113 +319,17 @@ read_published (const JsonRef *root, Spec *s, GError **error)
   return TRUE;
 }
 
-/* ---- parts ---- */
+/* ---- what differs ---- */
 
 /* What differs between GPUs, and the profile of a second type of them. */
 static gboolean
 read_differences (const JsonRef *root, Spec *s, GError **error)
 {
-  g_auto (ProfilePart) gpu = {0};
   JsonRef second;
   gboolean has = FALSE;
   if (!read_hetero (root, s, &second, &has, error))
     return FALSE;
-  if (!has)
-    return TRUE;
-  if (!scenario_part_open (&gpu, &second, "gpu", "hw", s, error))
-    return FALSE;
-  s->hetero.second = read_gpu_profile (&gpu.object, gpu.name, s->prov, error);
-  return s->hetero.second != NULL;
-}
-
-/* "model": { "hf_config": PATH }; s->model is not initialised. */
-static gboolean
-read_hf_model (const JsonRef *model, Spec *s, GError **error)
-{
-  static const char *const keys[] = {"hf_config", NULL};
-  JsonRef at;
-  const char *name;
-  if (!json_check_keys (model, keys, error) ||
-      !json_get_string (model, "hf_config", &name, error) ||
-      !json_get_any (model, "hf_config", &at, error))
-    return FALSE;
-  g_autofree char *path = path_relative_to (name, json_file (&at));
-  if (!g_file_test (path, G_FILE_TEST_EXISTS))
-    return json_fail (&at, JSON_ERROR_FILE, error, "no such file (found \"%s\")", path);
-  g_autoptr (JsonDoc) doc = json_doc_load (path, error);
-  if (doc == NULL)
-    return FALSE;
-  JsonRef root = json_root (doc);
-  g_autofree char *base = g_path_get_basename (path);
-  g_ptr_array_add (s->profiles, g_strdup_printf ("models/%s (Hugging Face)", base));
-  return import_hf_config (&root, &s->model, NULL, error);
-}
-
-/* As read_hf_model, for a model in our own form. */
-static gboolean
-read_own_model (const JsonRef *root, Spec *s, GError **error)
-{
-  g_auto (ProfilePart) part = {0};
-  if (!scenario_part_open (&part, root, "model", "models", s, error) ||
-      !read_model (&part.object, &s->model, error))
-    return FALSE;
-  if (s->model.name == NULL)
-    s->model.name = g_strdup (part.name);
-  return TRUE;
-}
-
-static gboolean
-read_scenario_model (const JsonRef *root, Spec *s, GError **error)
-{
-  JsonRef model;
-  if (!json_get_any (root, "model", &model, error))
-    return FALSE;
-  model_clear (&s->model); /* the readers initialise it */
-  gboolean hf = json_is_object (&model) && json_has (&model, "hf_config");
-  if (hf ? read_hf_model (&model, s, error) : read_own_model (root, s, error))
-    return TRUE;
-  model_init (&s->model);
-  return FALSE;
-}
-
-/* s->software is not initialised. */
-static gboolean
-read_default_software (const JsonRef *root, Spec *s, GError **error)
-{
-  const char *name = scenario_default_software (gpu_name (s->gpu));
-  g_autoptr (GError) why = NULL;
-  g_autofree char *path = data_find ("software", name, NULL, &why);
-  if (path == NULL) {
-    JsonRef at = {root->doc, NULL, root, "software", -1};
-    return json_fail (&at, (JsonError)why->code, error, "is not given, and its default: %s",
-                      why->message);
-  }
-  g_autoptr (JsonDoc) doc = scenario_load_chain (path, "software", error);
-  if (doc == NULL)
-    return FALSE;
-  JsonRef object = json_root (doc);
-  assume (s, "software is not given: %s", name);
-  g_ptr_array_add (s->profiles, g_strconcat ("software/", name, NULL));
-  return read_software (&object, &s->software, s->prov, error);
-}
-
-static gboolean
-read_named_software (const JsonRef *root, Spec *s, GError **error)
-{
-  g_auto (ProfilePart) part = {0};
-  return scenario_part_open (&part, root, "software", "software", s, error) &&
-         read_software (&part.object, &s->software, s->prov, error);
-}
-
-static gboolean
-read_scenario_software (const JsonRef *root, Spec *s, GError **error)
-{
-  software_clear (&s->software); /* the reader initialises it */
-  if (json_has (root, "software") ? read_named_software (root, s, error)
-                                  : read_default_software (root, s, error))
-    return TRUE;
-  software_init (&s->software);
-  return FALSE;
+  return !has || scenario_read_second_gpu (&second, s, error);
 }
 
 /* ---- the whole ---- */
@@ -500,9 +398,9 @@ read_all (JsonDoc *doc, ScenarioParts *parts, Spec *s, GError **error)
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
          read_parallel (&root, s, error) && read_job_keys (&root, error) &&
          read_run (&root, s, error) && read_published (&root, s, error) &&
-         scenario_share_devices (&root, parts, s, error) && read_differences (&root, s, error) &&
-         read_scenario_model (&root, s, error) && read_scenario_software (&root, s, error) &&
-         check_spec (doc, s, error);
+         scenario_read_devices (&root, parts, s, error) && read_differences (&root, s, error) &&
+         scenario_read_model (&root, parts, s, error) &&
+         scenario_read_software (&root, parts, s, error) && check_spec (doc, s, error);
 }
 
 gboolean
@@ -514,6 +412,7 @@ scenario_read (JsonDoc *doc, Spec *out, GError **error)
 gboolean
 scenario_read_shared (JsonDoc *doc, ScenarioParts *parts, Spec *out, GError **error)
 {
+  scenario_parts_trim (parts);
   spec_init (out);
   g_clear_pointer (&out->prov, g_ptr_array_unref);
   out->prov = g_ptr_array_new_with_free_func ((GDestroyNotify)prov_entry_free);
