@@ -117,8 +117,8 @@ set_group (Call *call, const Spec *s, const CollFlags *f, GError **error)
     return usage (error, "--ranks", found, "2 to 10000000");
   int per_node = f->per_node > 0 ? f->per_node : (int)MIN (ranks, domain);
   g_autofree char *per = g_strdup_printf ("%d", f->per_node != 0 ? f->per_node : per_node);
-  g_autofree char *most = g_strdup_printf ("1 to %d, a divisor of the %" G_GINT64_FORMAT " ranks",
-                                           domain, ranks);
+  g_autofree char *most =
+      g_strdup_printf ("1 to %d, a divisor of the %" G_GINT64_FORMAT " ranks", domain, ranks);
   if (f->per_node < 0 || per_node > domain || ranks % per_node != 0)
     return usage (error, "--ranks-per-node", per, most);
   call->group = (CollGroup){(int)ranks, per_node, (int)(ranks / per_node), 1};
@@ -135,8 +135,8 @@ read_log (Call *call, const char *path, GError **error)
   call->log = import_nccl_tests (path, error);
   if (call->log == NULL)
     return FALSE;
-  gboolean could = call->log->op == (int)call->op
-                   || (call->log->op < 0 && (call->log->could >> call->op & 1) != 0);
+  gboolean could = call->log->op == (int)call->op ||
+                   (call->log->op < 0 && (call->log->could >> call->op & 1) != 0);
   if (!could)
     return usage (error, "--against: the log is of another operation", path,
                   coll_op_names[call->op]);
@@ -184,17 +184,17 @@ lines_of_log (Call *call)
   g_array_sort (errors, by_value);
   call->matched = errors->len;
   if (errors->len > 0)
-    call->median_pct = (g_array_index (errors, double, (errors->len - 1) / 2)
-                        + g_array_index (errors, double, errors->len / 2))
-                       / 2;
+    call->median_pct = (g_array_index (errors, double, (errors->len - 1) / 2) +
+                        g_array_index (errors, double, errors->len / 2)) /
+                       2;
 }
 
 static gboolean
 lines_of_range (Call *call, const CollFlags *f, GError **error)
 {
   double min, max;
-  if (!parse_size ("--min", f->min, 8, &min, error)
-      || !parse_size ("--max", f->max, 8.0 * (1 << 30), &max, error))
+  if (!parse_size ("--min", f->min, 8, &min, error) ||
+      !parse_size ("--max", f->max, 8.0 * (1 << 30), &max, error))
     return FALSE;
   if (min > max)
     return usage (error, "--min", f->min != NULL ? f->min : "8", "at most --max");
@@ -313,9 +313,9 @@ fill (Call *call, const Spec *s, const CollFlags *f, GError **error)
 {
   int algo, proto, op;
   if (!parse_name ("--op", f->op != NULL ? f->op : "all_reduce", coll_op_names, COLL_COUNT, &op,
-                   error)
-      || !parse_name ("--algo", f->algo, coll_algo_names, ALGO_COUNT, &algo, error)
-      || !parse_name ("--proto", f->proto, coll_proto_names, PROTO_COUNT, &proto, error))
+                   error) ||
+      !parse_name ("--algo", f->algo, coll_algo_names, ALGO_COUNT, &algo, error) ||
+      !parse_name ("--proto", f->proto, coll_proto_names, PROTO_COUNT, &proto, error))
     return FALSE;
   if (op < 0)
     return usage (error, "--op", f->op, "a collective, like all_reduce");
@@ -337,8 +337,7 @@ run (const char *path, const CollFlags *f, const CliCommon *c, GError **error)
   if (!scenario_load (path, (const char *const *)c->sets, &s, error))
     return FALSE;
   g_autoptr (GString) out = g_string_new (NULL);
-  Call call = {.fabric = s.fabric,
-               .lines = g_array_new (FALSE, FALSE, sizeof (CollLine))};
+  Call call = {.fabric = s.fabric, .lines = g_array_new (FALSE, FALSE, sizeof (CollLine))};
   gboolean ok = fill (&call, &s, f, error);
   if (ok)
     (c->format == FORMAT_JSON  ? put_json

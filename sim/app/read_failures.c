@@ -262,12 +262,6 @@ date_days (const CsvTable *t, guint row, const TraceCols *c, double *out)
   g_autoptr (GDateTime) date = g_date_time_new_from_iso8601 (iso, utc);
   if (date == NULL)
     return FALSE;
-<<<<<<< HEAD
-=======
-  unsigned h = 0, m = 0, s = 0;
-  /* lint: allow number: two digits at most, so nothing overflows */
-  int n = sscanf (csv_cell (t, row, c->time), "%2u:%2u:%2u", &h, &m, &s);
->>>>>>> house
   *out = (double)g_date_time_to_unix (date) / 86400.0;
   /* "11:42 PST": what can be read of the time of day. */
   g_auto (GStrv) part = g_strsplit (csv_cell (t, row, c->time), ":", 3);
