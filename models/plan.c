@@ -328,9 +328,11 @@ plan_run (const Spec *base, const PlanOptions *opt, PlanResult *out, GError **er
   Search x = {base, out, g_array_new (FALSE, TRUE, sizeof (PlanPoint))};
   own_layout (base, cache, &out->own);
   list_all (&x);
-  qsort (x.list->data, x.list->len, sizeof (PlanPoint), by_bound);
+  if (x.list->len > 1)
+    qsort (x.list->data, x.list->len, sizeof (PlanPoint), by_bound);
   out->complete = search (&x, opt, cache);
-  qsort (out->unfit->data, out->unfit->len, sizeof (PlanPoint), by_peak);
+  if (out->unfit->len > 1)
+    qsort (out->unfit->data, out->unfit->len, sizeof (PlanPoint), by_peak);
   g_array_set_size (out->unfit, MIN (out->unfit->len, UNFIT_KEPT));
   mark_pareto (out->points);
   g_array_unref (x.list);
