@@ -6,7 +6,7 @@ CC       := gcc
 endif
 PREFIX   ?= /usr/local
 VERSION  := 0.1.0
-PKGS     := glib-2.0 libcjson expat yaml-0.1
+PKGS     := glib-2.0 libcjson expat yaml-0.1 sqlite3
 JOBS     ?= $(shell nproc 2>/dev/null || echo 1)
 V        ?= 0
 Q        := $(if $(filter 1,$(V)),,@)
@@ -37,10 +37,11 @@ MODEL_SRC  := $(sort $(wildcard models/*.c))
 FIT_SRC    := $(sort $(wildcard calibrate/fit*.c))
 APP_SRC    := $(sort $(wildcard sim/app/*.c))
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c) $(wildcard tests/prop/prop_*.c))
+ORACLE_SRC := $(sort $(wildcard tests/oracle/*.c))
 BENCH_SRC  := $(sort $(wildcard tests/bench/bench_*.c))
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 CLI_TESTS  := $(sort $(wildcard tests/cli/*.sh))
-OURS       := $(ENGINE_SRC) $(MODEL_SRC) $(FIT_SRC) $(APP_SRC) $(UNIT_SRC) $(BENCH_SRC)
+OURS       := $(ENGINE_SRC) $(MODEL_SRC) $(FIT_SRC) $(APP_SRC) $(UNIT_SRC) $(ORACLE_SRC) $(BENCH_SRC)
 HEADERS    := $(sort $(shell find sim models calibrate tests -name '*.h' 2>/dev/null))
 FORMATTED  := $(sort $(shell find sim models calibrate tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null))
 SCRIPTS    := $(sort $(shell find tests -name '*.sh' 2>/dev/null)) $(wildcard .ci/run)
@@ -50,6 +51,7 @@ obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 ENGINE_LIB := $(B)/libengine.a
 MODEL_LIB  := $(B)/libmodels.a
 APP_LIB    := $(B)/libapp.a
+ORACLE_LIB := $(B)/liboracle.a
 APP_OBJ    := $(call obj,$(filter-out sim/app/main.c,$(APP_SRC) $(FIT_SRC)))
 UNIT_BIN   := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
 BENCH_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(BENCH_SRC))
@@ -80,6 +82,7 @@ $(B)/obj/%.o: %.c $(B)/flags
 $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) $(B)/sources
 $(MODEL_LIB): $(call obj,$(MODEL_SRC)) $(B)/sources
 $(APP_LIB): $(APP_OBJ) $(B)/sources
+$(ORACLE_LIB): $(call obj,$(ORACLE_SRC)) $(B)/sources
 $(B)/%.a:
 	@rm -f $@
 	$(Q)ar rcs $@ $(filter %.o,$^)
@@ -89,10 +92,11 @@ $(PROGRAM): $(B)/obj/sim/app/main.o $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)
 	$(Q)$(CC) $(ALLCF) -o $@ $^ $(LIBS)
 
 # Tests link what they may know: names say it. test_engine_* see the engine alone; test_pure_* see
-# models without the engine; all others see everything.
+# models without the engine; all others see everything,
+# tests/oracle (slow and plain solvers to be held against) among it.
 TESTLIBS = $(if $(findstring /test_engine_,$@),$(ENGINE_LIB),$(if $(findstring /test_pure_,$@),$(MODEL_LIB),\
-             $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)))
-$(B)/tests/%: $(B)/obj/tests/%.o $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)
+             $(ORACLE_LIB) $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)))
+$(B)/tests/%: $(B)/obj/tests/%.o $(ORACLE_LIB) $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALLCF) -o $@ $< $(TESTLIBS) $(LIBS)
 

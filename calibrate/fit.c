@@ -200,11 +200,11 @@ fit_fix_unseen (FitProblem *f, const guint *index, guint n, guint min_samples)
     if (q->fixed)
       continue;
     for (int side = -1; side <= 1; side += 2) {
-      p[j] = stepped (q, q->start, side * 0.1);
+      p[j] = stepped (q, q->start, side * (q->scale == FIT_LOG ? 1.5 : 0.3));
       f->model (p, index, n, moved, f->user);
       guint k = 0;
       for (guint i = 0; i < n; i++)
-        k += fabs (moved[i] / at[i] - 1) > 0.005;
+        k += fabs (moved[i] / at[i] - 1) > 0.01;
       felt = MAX (felt, k);
     }
     p[j] = q->start;

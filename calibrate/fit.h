@@ -40,9 +40,9 @@ typedef struct {
   double huber; /* of |r|: below it squared, beyond it straight */
 } FitProblem;
 
-/* Fixes every parameter that fewer than min_samples of the samples in index feel (a change of a
- * tenth moves them by less than half a percent); such a number cannot come out of these samples.
- * Returns how many are left free. */
+/* Fixes every parameter that fewer than min_samples of the samples in index feel: a change by a
+ * factor of e^1.5 (a third of the range for a linear one) moves them by less than a percent. Such a
+ * number cannot come out of these samples. Returns how many are left free. */
 guint fit_fix_unseen (FitProblem *f, const guint *index, guint n, guint min_samples);
 
 /* Minimises over the samples in index, from each parameter's start, at most max_rounds passes over

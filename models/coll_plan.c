@@ -129,10 +129,10 @@ plan_wait (Builder *b, guint32 edge, guint32 for_edge)
 }
 
 gboolean
-plan_crosses (const Builder *b, guint32 x, guint32 y)
+plan_crosses (const Builder *b, guint32 rank_a, guint32 rank_b)
 {
   guint32 per = topo_gpus_per_node (b->s->topo);
-  return b->s->gpu[x] / per != b->s->gpu[y] / per;
+  return b->s->gpu[rank_a] / per != b->s->gpu[rank_b] / per;
 }
 
 double
@@ -180,25 +180,44 @@ plan_limit (double a, double b)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-/* Nodes in the order of their first rank. In a node the ring enters at the GPU that owns the
- * channel's NIC and goes round from there. */
+/* One node's part: it is entered at a GPU that owns the channel's NIC and left, where there is one,
+ * by another GPU just as near to it, so that each PCIe way carries one ring out and one in (else
+ * by the last, over NVLink to the owner). Between them in turn, or along a mesh's direct links. */
+static void
+node_order (const Builder *b, const NodeRanks *w, guint c, guint32 *out)
+{
+  const guint32 *rank = b->by_node + w->first;
+  guint32 start = c % w->n, leave = w->n;
+  int nic = b->n_nics > 0 ? b->nics[c % b->n_nics] : -1;
+  for (guint32 j = 0; nic >= 0 && j < w->n; j++) {
+    const guint8 *own = NULL;
+    guint n = topo_nics_of_gpu (b->s->topo, b->s->gpu[rank[j]], &own);
+    for (guint m = 0; m < n; m++)
+      if (own[m] == nic)
+        start = j;
+  }
+  for (guint32 j = 1; nic >= 0 && j < w->n && leave == w->n; j++) {
+    guint32 other = (start + w->n - j) % w->n;
+    if (topo_share_nic (b->s->topo, b->s->gpu[rank[start]], b->s->gpu[rank[other]], nic))
+      leave = other;
+  }
+  guint32 k = 0;
+  out[k++] = rank[start];
+  for (guint32 j = 1; j < w->n; j++)
+    if ((start + j) % w->n != leave)
+      out[k++] = rank[(start + j) % w->n];
+  if (leave < w->n)
+    out[k++] = rank[leave];
+  if (nic >= 0)
+    plan_mesh_path (b, out, w->n);
+}
+
+/* Nodes in the order of their first rank. */
 void
 plan_ring_order (const Builder *b, guint c, guint32 *order)
 {
-  guint32 k = 0;
-  for (guint32 i = 0; i < b->n_nodes; i++) {
-    const NodeRanks *w = &b->node[i];
-    guint32 start = c % w->n;
-    for (guint32 j = 0; b->n_nics > 0 && j < w->n; j++) {
-      const guint8 *own = NULL;
-      guint n = topo_nics_of_gpu (b->s->topo, b->s->gpu[b->by_node[w->first + j]], &own);
-      for (guint m = 0; m < n; m++)
-        if (own[m] == b->nics[c % b->n_nics])
-          start = j;
-    }
-    for (guint32 j = 0; j < w->n; j++)
-      order[k++] = b->by_node[w->first + (start + j) % w->n];
-  }
+  for (guint32 i = 0; i < b->n_nodes; i++)
+    node_order (b, &b->node[i], c, order + b->node[i].first);
 }
 
 gboolean

@@ -5,8 +5,8 @@
 enum { MAX_MESH = 16, MAX_TRIES = 200000 };
 
 typedef struct {
-  int lanes[MAX_MESH][MAX_MESH]; /* left, from row to column */
-  int n, ring[MAX_MESH], tries;
+  int lanes[MAX_MESH][MAX_MESH];      /* left, from row to column */
+  int n, ring[MAX_MESH], tries, last; /* last: GPU to end at, or -1: back to the first */
   gboolean on[MAX_MESH];
 } Mesh;
 
@@ -26,13 +26,13 @@ extend (Mesh *m, int len)
   int v = m->ring[len - 1];
   gboolean tried[MAX_MESH] = {FALSE};
   if (len == m->n)
-    return m->lanes[v][m->ring[0]] > 0;
+    return m->last < 0 ? m->lanes[v][m->ring[0]] > 0 : v == m->last;
   if (++m->tries > MAX_TRIES)
     return FALSE;
   for (;;) {
     int best = -1;
     for (int u = 0; u < m->n; u++)
-      if (!m->on[u] && !tried[u] && m->lanes[v][u] > 0 &&
+      if (!m->on[u] && !tried[u] && m->lanes[v][u] > 0 && (u != m->last || len == m->n - 1) &&
           (best < 0 || m->lanes[v][u] > m->lanes[v][best] ||
            (m->lanes[v][u] == m->lanes[v][best] && lanes_out (m, u) > lanes_out (m, best))))
         best = u;
@@ -58,18 +58,18 @@ find_ring (Mesh *m)
 
 /* Lanes between the GPUs of the group; FALSE when they are not joined GPU to GPU. */
 static gboolean
-read_mesh (const Builder *b, Mesh *m)
+read_mesh (const Builder *b, const guint32 *rank, guint32 n, Mesh *m)
 {
   const TopoDesc *d = topo_peek_node (b->s->topo);
   int at[4096], gpu = 0;
   guint32 per = topo_gpus_per_node (b->s->topo), links = 0;
-  *m = (Mesh){.n = (int)b->s->n};
-  if (b->s->n > MAX_MESH || b->s->n < 2 || per > G_N_ELEMENTS (at))
+  *m = (Mesh){.n = (int)n, .last = -1};
+  if (n > MAX_MESH || n < 2 || per > G_N_ELEMENTS (at))
     return FALSE;
   for (guint32 g = 0; g < per; g++)
     at[g] = -1;
-  for (guint32 r = 0; r < b->s->n; r++)
-    at[b->s->gpu[b->by_node[r]] % per] = (int)r;
+  for (guint32 r = 0; r < n; r++)
+    at[b->s->gpu[rank[r]] % per] = (int)r;
   g_autofree int *rank_of = g_new (int, d->vertices->len + 1);
   for (guint32 v = 0; v < d->vertices->len; v++)
     rank_of[v] = topo_desc_vertex (d, v)->kind == TOPO_GPU ? at[gpu++] : -1;
@@ -85,12 +85,28 @@ read_mesh (const Builder *b, Mesh *m)
   return links > 0;
 }
 
+void
+plan_mesh_path (const Builder *b, guint32 *rank, guint32 n)
+{
+  Mesh m;
+  guint32 old[MAX_MESH];
+  if (!read_mesh (b, rank, n, &m))
+    return;
+  m.last = m.n - 1;
+  if (!find_ring (&m))
+    return;
+  for (guint32 i = 0; i < n; i++)
+    old[i] = rank[i];
+  for (guint32 i = 0; i < n; i++)
+    rank[i] = old[m.ring[i]];
+}
+
 guint
 plan_mesh_rings (const Builder *b, guint32 *out, guint max)
 {
   Mesh m;
   guint found = 0;
-  if (!read_mesh (b, &m))
+  if (!read_mesh (b, b->by_node, b->s->n, &m))
     return 0;
   while (found < max && find_ring (&m)) {
     for (int pass = 0; pass < 2 && found < max; pass++) { /* there, and back over the same links */

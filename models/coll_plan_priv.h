@@ -70,6 +70,12 @@ gboolean plan_pairs (Builder *b);
 
 /* coll_plan_mesh.c: rings of distinct NVLink lanes through the given ranks of one node; each n
  * ranks in out, one after the other. Returns how many, 0 if there are no direct links. */
+/* Puts ranks of one node that a mesh joins into an order along its direct links; the first and the
+ * last stay. Leaves them as they are where there is no such order. */
+void plan_mesh_path (const Builder *b, guint32 *rank, guint32 n);
+
+/* Rings of distinct NVLink lanes through all ranks, which are in one node; each n ranks in out, one
+ * after the other. Returns how many, 0 if there are no direct links. */
 guint plan_mesh_rings (const Builder *b, guint32 *out, guint max);
 
 #endif

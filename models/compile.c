@@ -10,21 +10,6 @@ static const char *const stream_names[] = {
 
 /* ---- where things are: counts on the senders' streams, positions on the receivers' ---- */
 
-/* Whether an activation that leaves stage, or a gradient, has somewhere to go. */
-gboolean
-compile_feeds (const Compile *c, const SchedAction *a)
-{
-  guint part = sched_part (c->t, a->stage);
-  return a->kind == SCHED_F ? part + 1 < sched_depth (c->t) : a->kind != SCHED_W && part > 0;
-}
-
-gboolean
-compile_is_fed (const Compile *c, const SchedAction *a)
-{
-  guint part = sched_part (c->t, a->stage);
-  return a->kind == SCHED_F ? part > 0 : a->kind != SCHED_W && part + 1 < sched_depth (c->t);
-}
-
 static StageCost *
 stage_cost (const Compile *c, guint stage)
 {
@@ -42,17 +27,6 @@ static inline guint
 ring_distance (guint from, guint to, guint n)
 {
   return to >= from ? to - from : to + n - from;
-}
-
-/* Rank and direction of a transfer: activations prefer the ring's next rank, gradients its
- * previous. */
-guint
-compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient)
-{
-  guint n = c->t->ranks;
-  if (gradient)
-    return (from == 0 ? n - 1 : from - 1) == to ? STREAM_PREV : STREAM_NEXT;
-  return (from + 1 == n ? 0 : from + 1) == to ? STREAM_NEXT : STREAM_PREV;
 }
 
 /* Does the action complete the gradients of its stage? */
@@ -229,6 +203,20 @@ tag_of (const SchedAction *a)
   return tag[a->kind];
 }
 
+static guint
+slot_of (const Compile *c, const CollGroup *group)
+{
+  return group == &c->p.groups.edp ? COMPILE_SLOT_EDP : COMPILE_SLOT_DP;
+}
+
+/* A piece of compute: in lockstep with the ranks that share its layers. */
+void
+compile_compute (Compile *c, guint32 cost, guint32 tag)
+{
+  program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, tag);
+  program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_MODEL);
+}
+
 static void
 put_reduce_over (Compile *c, const CollGroup *group, double params)
 {
@@ -237,6 +225,7 @@ put_reduce_over (Compile *c, const CollGroup *group, double params)
   double t = compile_reduce_s (c, group, params);
   guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (c, t));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
+  program_group (c->b, STREAM_DP, slot_of (c, group));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
 }
 
@@ -258,8 +247,7 @@ put_pieces (Row *w, const SchedAction *a)
   StageParams filled = {0, 0};
   for (guint i = 0; i < sc->n_pieces; i++) {
     if (i > 0)
-      program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, costs[i],
-                  OP_TAG (tag_of (a), a->stage, a->microbatch));
+      compile_compute (c, costs[i], OP_TAG (tag_of (a), a->stage, a->microbatch));
     filled.dense += sc->piece_params[i].dense;
     filled.experts += sc->piece_params[i].experts;
     gboolean end = i + 1 == sc->n_pieces;
@@ -309,7 +297,7 @@ compile_action (Row *w, const SchedAction *a, guint32 index)
   else if (pieces)
     cost = (a->kind == SCHED_B ? sc->piece_cost : sc->piece_cost_w)[0];
   put_host (w, a, index);
-  program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
+  compile_compute (c, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
   wait_for_input (w, a);
   if (!c->s->software.pp_overlap) { /* the transfer before blocks the stream */
     if (w->waited_next != w->sends_next)
@@ -366,6 +354,7 @@ put_gather_over (Compile *c, const CollGroup *group, double params, guint32 afte
       coll_time_s (s->fabric, COLL_ALL_GATHER, group, params * compile_gather_bytes (s), NULL);
   program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
               OP_TAG (TAG_PARAM_GATHER, 0, 0));
+  program_group (c->b, STREAM_DP, slot_of (c, group));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, after);
 }
 

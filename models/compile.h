@@ -22,6 +22,20 @@ enum {
   STREAM_COUNT
 };
 
+/* Slots of rendezvous. In compile_step's own set, where one rank stands for all of its stage, only
+ * the first two have groups; unfold.h gives the others theirs. */
+enum {
+  COMPILE_SLOT_STEP,    /* everybody, at the end */
+  COMPILE_SLOT_EMBED,   /* first and last stage of a tied model */
+  COMPILE_SLOT_MODEL,   /* ranks whose compute is in lockstep: tp x cp, and ep */
+  COMPILE_SLOT_DP,      /* gradients and gathered parameters, over dp x cp */
+  COMPILE_SLOT_EDP,     /* … of experts */
+  COMPILE_SLOT_SHARD,   /* sharded parameters: one copy */
+  COMPILE_SLOT_HPZ,     /* … the second copy */
+  COMPILE_SLOT_REPLICA, /* … the same shard */
+  COMPILE_N_SLOTS
+};
+
 /* How the layers lie on the stages (global, virtual). */
 typedef struct {
   guint n_stages;

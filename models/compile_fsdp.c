@@ -305,6 +305,8 @@ gather (Compile *c, StageUnits *su, const SchedAction *a, guint k)
     return;
   program_op (c->b, STREAM_DP, OP_COLL, u->gather_cost[a->kind != SCHED_F],
               OP_TAG (TAG_PARAM_GATHER, a->stage, a->microbatch));
+  gboolean second = a->kind != SCHED_F && c->s->parallel.hpz_size > 0;
+  program_group (c->b, STREAM_DP, second ? COMPILE_SLOT_HPZ : COMPILE_SLOT_SHARD);
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   u->held = program_count (c->b, STREAM_DP) + 1;
 }
@@ -333,6 +335,7 @@ reduce (Compile *c, const Unit *u, const SchedAction *a)
 {
   program_op (c->b, STREAM_DP, OP_COLL, u->reduce_cost,
               OP_TAG (TAG_GRAD_REDUCE, a->stage, a->microbatch));
+  program_group (c->b, STREAM_DP, COMPILE_SLOT_SHARD);
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   if (!c->fsdp->overlap)
     c->fsdp->blocked[c->t->stage_rank[a->stage]] = program_count (c->b, STREAM_DP);
@@ -340,6 +343,7 @@ reduce (Compile *c, const Unit *u, const SchedAction *a)
     return;
   program_op (c->b, STREAM_OUTER, OP_COLL, u->replicate_cost,
               OP_TAG (TAG_GRAD_REDUCE, a->stage, a->microbatch));
+  program_group (c->b, STREAM_OUTER, COMPILE_SLOT_REPLICA);
   program_wait (c->b, STREAM_OUTER, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
 }
 
@@ -397,6 +401,7 @@ fsdp_end (Compile *c, StageParams held)
                         s->software.dp_reduce_bytes, 0);
   program_op (c->b, STREAM_OUTER, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
               OP_TAG (TAG_GRAD_REDUCE, 0, 0));
+  program_group (c->b, STREAM_OUTER, COMPILE_SLOT_REPLICA);
   program_wait (c->b, STREAM_OUTER, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
 }
 
@@ -408,7 +413,7 @@ fsdp_rest (Compile *c, const SchedAction *a, guint32 tag, gboolean last)
   leave (c, su, a, 0, last);
   for (guint k = 1; k < su->n_pieces; k++) {
     gather_ahead (c, su, a, k);
-    program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, fsdp_piece (c, a, k), tag);
+    compile_compute (c, fsdp_piece (c, a, k), tag);
     wait_gathered (c, su, a, k);
     leave (c, su, a, k, last);
   }

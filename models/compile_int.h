@@ -58,8 +58,6 @@ typedef struct {
   guint32 actions;                  /* so far; = host operations */
 } Row;
 
-enum { COMPILE_SLOT_STEP, COMPILE_SLOT_EMBED, COMPILE_N_SLOTS };
-
 static inline gsize
 compile_at (const Compile *c, guint stage, guint mb)
 {
@@ -77,12 +75,34 @@ void compile_send (Row *w, const SchedAction *a);
 void compile_row (Row *w);
 void compile_end (Row *w);
 ProgramSet *compile_link (Compile *c);
-/* Whether an action has somebody to send to (feeds) or waits for a transfer (is fed); the stream of
- * a transfer between two ranks. */
-gboolean compile_feeds (const Compile *c, const SchedAction *a);
-gboolean compile_is_fed (const Compile *c, const SchedAction *a);
-guint compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient);
+/* Whether an action has somebody to send to (feeds) or waits for a transfer (is fed). Inline, as
+ * what follows: they are asked for every action, several times. */
+static inline gboolean
+compile_feeds (const Compile *c, const SchedAction *a)
+{
+  guint part = sched_part (c->t, a->stage);
+  return a->kind == SCHED_F ? part + 1 < sched_depth (c->t) : a->kind != SCHED_W && part > 0;
+}
 
+static inline gboolean
+compile_is_fed (const Compile *c, const SchedAction *a)
+{
+  guint part = sched_part (c->t, a->stage);
+  return a->kind == SCHED_F ? part > 0 : a->kind != SCHED_W && part + 1 < sched_depth (c->t);
+}
+
+/* The stream of a transfer between two ranks: activations prefer the ring's next rank, gradients
+ * its previous. */
+static inline guint
+compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient)
+{
+  guint n = c->t->ranks;
+  if (gradient)
+    return (from == 0 ? n - 1 : from - 1) == to ? STREAM_PREV : STREAM_NEXT;
+  return (from + 1 == n ? 0 : from + 1) == to ? STREAM_NEXT : STREAM_PREV;
+}
+
+void compile_compute (Compile *c, guint32 cost, guint32 tag);
 void compile_costs (Compile *c);
 /* Cost of the forward of one stage (forward TRUE) or of the backward of another when both run as a
  * pair whose all-to-alls overlap; index into the costs. */

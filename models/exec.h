@@ -31,13 +31,29 @@ typedef struct {
 
 void exec_result_clear (ExecResult *res);
 
+/* A pause of one rank: operation op (0-based) of its stream 0 takes that much longer. */
+typedef struct {
+  guint32 rank, op;
+  SimTime extra;
+} ExecDelay;
+
 typedef struct {
   gboolean record;          /* keep ends[] (8 bytes per operation) */
   const double *rank_scale; /* per rank: factor on the compute operations, or NULL */
-  double jitter; /* relative spread (lognormal sigma) of each compute operation; 0 none */
+  double jitter;           /* relative spread (lognormal sigma) of each compute operation; 0 none */
+  const ExecDelay *delays; /* sorted by rank and operation, no two alike; or NULL */
+  guint n_delays;
+  const guint8 *record_ranks; /* with record: only ranks with a 1 (rank_base of the others is
+                               * G_MAXSIZE), or NULL: all. Of exec_run_events. */
 } ExecOptions;
 
 gboolean exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error);
+/* The same with rank_scale and delays; there must be no jitter. */
+gboolean exec_run_fast_with (const ProgramSet *set, const ExecOptions *opt, ExecResult *res,
+                             GError **error);
+
+/* Where the delays of each rank start: n_ranks + 1 offsets, or NULL without delays; free it. */
+guint32 *exec_delay_index (const ProgramSet *set, const ExecOptions *opt);
 gboolean exec_run_events (const ProgramSet *set, SimEngine *engine, const ExecOptions *opt,
                           ExecResult *res, GError **error);
 

@@ -1,6 +1,6 @@
 /* The event-driven executor of exec.h: one event per operation that takes time. A stream that
  * cannot start its next operation is linked to the one stream it waits for and costs nothing until
- * that one advances; 24 bytes of state per stream, nothing per operation unless the timeline is
+ * that one advances; 32 bytes of state per stream, nothing per operation unless the timeline is
  * recorded. */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,10 @@ typedef struct {
   guint32 need;
   guint32 n;
   guint32 first; /* of its operations in the set */
-} StreamState;
+  guint32 rank;
+  guint32 rank0; /* first stream of its rank */
+} StreamState;   /* half a cache line */
+G_STATIC_ASSERT (sizeof (StreamState) == 32);
 
 typedef struct {
   guint32 arrived, first;
@@ -33,7 +36,8 @@ typedef struct {
   guint32 *ready;
   guint n_ready, cap_ready;
   const ExecOptions *opt;
-  SimRng *rng; /* per rank, when there is jitter */
+  SimRng *rng;         /* per rank, when there is jitter */
+  guint32 *next_delay; /* per rank, when there are delays; else NULL */
   ExecResult *res;
 } Exec;
 
@@ -51,14 +55,15 @@ static gboolean
 waits_hold (Exec *x, guint32 id, const Op *op)
 {
   const ProgramSet *set = x->set;
-  guint rank = id / set->n_streams;
+  StreamState *s = &x->streams[id];
+  const guint32 *peers = set->peers + (gsize)s->rank * set->n_peers;
   const Wait *w = set->waits + op->wait0;
   for (guint i = 0; i < op->n_waits; i++, w++) {
-    guint peer = w->peer < 0 ? rank : set->peers[(gsize)rank * set->n_peers + (gsize)w->peer];
-    StreamState *target = &x->streams[peer * set->n_streams + w->stream];
+    guint32 of = w->peer < 0 ? s->rank0 : peers[w->peer] * set->n_streams;
+    StreamState *target = &x->streams[of + w->stream];
     if (target->pc < w->count) {
-      x->streams[id].need = w->count;
-      x->streams[id].next = target->waiters;
+      s->need = w->count;
+      s->next = target->waiters;
       target->waiters = id;
       return FALSE;
     }
@@ -70,15 +75,14 @@ static void
 complete (Exec *x, guint32 id)
 {
   StreamState *s = &x->streams[id];
-  guint rank = id / x->set->n_streams;
   SimTime now = sim_engine_now (x->eng);
-  if (x->res->ends != NULL) {
-    guint32 base = x->set->first_op[x->set->rank_program[rank] * x->set->n_streams];
-    x->res->ends[x->res->rank_base[rank] + (s->first - base) + s->pc] = now;
+  if (x->res->ends != NULL && x->res->rank_base[s->rank] != G_MAXSIZE) {
+    guint32 base = x->set->first_op[x->set->rank_program[s->rank] * x->set->n_streams];
+    x->res->ends[x->res->rank_base[s->rank] + (s->first - base) + s->pc] = now;
   }
-  x->res->rank_end[rank] = now;
   x->res->operations++;
-  s->pc++;
+  if (++s->pc == s->n) /* the last stream of the rank to end writes last */
+    x->res->rank_end[s->rank] = now;
   guint32 *link = &s->waiters;
   while (*link != NONE) {
     StreamState *w = &x->streams[*link];
@@ -92,7 +96,7 @@ complete (Exec *x, guint32 id)
 }
 
 static SimTime
-duration_of (Exec *x, guint rank, const Op *op)
+scaled_duration (Exec *x, guint rank, const Op *op)
 {
   SimTime d = x->set->costs[op->cost].duration;
   if (op->kind != OP_COMPUTE || x->opt == NULL)
@@ -101,6 +105,21 @@ duration_of (Exec *x, guint rank, const Op *op)
   if (x->rng != NULL)
     scale *= sim_rng_lognormal (&x->rng[rank], 0.0, x->opt->jitter);
   return scale == 1.0 ? d : (SimTime)llround ((double)d * scale);
+}
+
+static SimTime
+duration_of (Exec *x, guint32 id, guint rank, const Op *op)
+{
+  SimTime d = scaled_duration (x, rank, op);
+  if (x->next_delay == NULL || id != rank * x->set->n_streams)
+    return d;
+  guint32 next = x->next_delay[rank];
+  if (next < x->opt->n_delays && x->opt->delays[next].rank == rank &&
+      x->opt->delays[next].op == x->streams[id].pc) {
+    d += x->opt->delays[next].extra;
+    x->next_delay[rank]++;
+  }
+  return d;
 }
 
 /* TRUE when the operation is under way or parked; FALSE when it was done at once. */
@@ -121,14 +140,13 @@ start (Exec *x, guint32 id)
 {
   const ProgramSet *set = x->set;
   StreamState *s = &x->streams[id];
-  guint rank = id / set->n_streams;
   while (s->pc < s->n) {
     const Op *op = &set->ops[s->first + s->pc];
     if (!waits_hold (x, id, op))
       return;
-    SimTime d = duration_of (x, rank, op);
-    guint32 g =
-        op->group == OP_NO_GROUP ? GROUP_NONE : set->groups[(gsize)rank * set->n_slots + op->group];
+    SimTime d = duration_of (x, id, s->rank, op);
+    guint32 g = op->group == OP_NO_GROUP ? GROUP_NONE
+                                         : set->groups[(gsize)s->rank * set->n_slots + op->group];
     if (g != GROUP_NONE) {
       start_group (x, id, g, d);
       return;
@@ -177,15 +195,18 @@ init_streams (Exec *x, gboolean record)
   gsize total = 0;
   for (guint r = 0; r < set->n_ranks; r++) {
     guint p = set->rank_program[r];
+    gboolean kept = record && (x->opt->record_ranks == NULL || x->opt->record_ranks[r]);
     if (record)
-      x->res->rank_base[r] = total;
+      x->res->rank_base[r] = kept ? total : G_MAXSIZE;
     for (guint s = 0; s < set->n_streams; s++) {
       StreamState *st = &x->streams[(gsize)r * set->n_streams + s];
       st->first = set->first_op[p * set->n_streams + s];
       st->n = set->first_op[p * set->n_streams + s + 1] - st->first;
       st->pc = st->need = 0;
+      st->rank = r;
+      st->rank0 = r * set->n_streams;
       st->waiters = st->next = NONE;
-      total += st->n;
+      total += kept ? st->n : 0;
     }
   }
   return total;
@@ -236,6 +257,7 @@ exec_run_events (const ProgramSet *set, SimEngine *engine, const ExecOptions *op
     for (guint r = 0; r < set->n_ranks; r++)
       x.rng[r] = sim_engine_stream (engine, "compute jitter", r);
   }
+  x.next_delay = exec_delay_index (set, opt);
   for (guint32 id = 0; id < n; id++) {
     start (&x, id);
     drain (&x);
@@ -251,6 +273,7 @@ exec_run_events (const ProgramSet *set, SimEngine *engine, const ExecOptions *op
   g_free (x.groups);
   g_free (x.ready);
   g_free (x.rng);
+  g_free (x.next_delay);
   if (!ok)
     exec_result_clear (res);
   return ok;

@@ -4,6 +4,7 @@
  * expression. */
 #include "exec.h"
 
+#include <math.h>
 #include <string.h>
 
 #define NONE G_MAXUINT32
@@ -33,7 +34,9 @@ typedef struct {
   FastGroup *groups;
   guint32 *stack;
   guint n_stack;
-  SimTime *durations; /* of the costs, side by side: their shares would fill the cache */
+  const ExecOptions *opt; /* NULL: nothing differs between ranks */
+  guint32 *next_delay;    /* per rank, or NULL */
+  SimTime *durations;     /* of the costs, side by side: their shares would fill the cache */
   guint64 done;
   gboolean overflow;
 } Fast;
@@ -121,6 +124,24 @@ waits_hold (Fast *f, guint32 id, const Op *op, SimTime *t)
   return TRUE;
 }
 
+/* As the event executor does it: factor of the rank on compute, then its pause. */
+static SimTime
+own_duration (Fast *f, const FastStream *s, guint32 id, const Op *op)
+{
+  SimTime d = f->durations[op->cost];
+  if (op->kind == OP_COMPUTE && f->opt->rank_scale != NULL && f->opt->rank_scale[s->rank] != 1.0)
+    d = (SimTime)llround ((double)d * f->opt->rank_scale[s->rank]);
+  if (f->next_delay == NULL || id != s->rank * f->set->n_streams)
+    return d;
+  guint32 next = f->next_delay[s->rank];
+  if (next < f->opt->n_delays && f->opt->delays[next].rank == s->rank &&
+      f->opt->delays[next].op == s->pc) {
+    d += f->opt->delays[next].extra;
+    f->next_delay[s->rank]++;
+  }
+  return d;
+}
+
 static void
 run_stream (Fast *f, guint32 id)
 {
@@ -132,6 +153,8 @@ run_stream (Fast *f, guint32 id)
     if (!waits_hold (f, id, op, &t))
       break;
     SimTime duration = f->durations[op->cost];
+    if (G_UNLIKELY (f->opt != NULL))
+      duration = own_duration (f, s, id, op);
     if (G_UNLIKELY (op->group != OP_NO_GROUP)) {
       guint32 g = set->groups[(gsize)s->rank * set->n_slots + op->group];
       if (g != GROUP_NONE) {
@@ -225,8 +248,29 @@ collect (const Fast *f, ExecResult *res)
   res->fingerprint = exec_hash_end (&h);
 }
 
+guint32 *
+exec_delay_index (const ProgramSet *set, const ExecOptions *opt)
+{
+  if (opt == NULL || opt->n_delays == 0)
+    return NULL;
+  guint32 *first = g_new (guint32, set->n_ranks + 1);
+  guint i = 0;
+  for (guint r = 0; r <= set->n_ranks; r++) {
+    while (i < opt->n_delays && opt->delays[i].rank < r)
+      i++;
+    first[r] = i;
+  }
+  return first;
+}
+
 gboolean
 exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error)
+{
+  return exec_run_fast_with (set, NULL, res, error);
+}
+
+gboolean
+exec_run_fast_with (const ProgramSet *set, const ExecOptions *opt, ExecResult *res, GError **error)
 {
   guint n = set->n_ranks * set->n_streams;
   memset (res, 0, sizeof *res);
@@ -239,7 +283,10 @@ exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error)
     total += set->first_op[(p + 1) * set->n_streams] - set->first_op[p * set->n_streams];
   }
   res->ends = g_new (SimTime, MAX (total, 1));
+  g_assert (opt == NULL || opt->jitter <= 0);
   Fast f = {.set = set,
+            .opt = opt,
+            .next_delay = exec_delay_index (set, opt),
             .streams = g_new (FastStream, n),
             .durations = g_new (SimTime, set->n_costs),
             .stack = g_new (guint32, 2 * n + 1),
@@ -273,6 +320,7 @@ exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error)
     exec_result_clear (res);
   g_free (f.streams);
   g_free (f.durations);
+  g_free (f.next_delay);
   g_free (f.stack);
   g_free (f.groups);
   return ok;

@@ -219,7 +219,7 @@ fault_profile_rate (const FaultProfile *p, guint nodes, guint gpus_per_node)
   double rate = pooled * (double)nodes / (1000.0 * 86400.0);
   if (p->rates_count_nodes)
     rate /= mean_burst (p);
-  if (p->scale_nodes > 0.0)
+  if (p->scale_nodes > 0.0 && nodes > p->scale_nodes)
     rate *= pow ((double)nodes / p->scale_nodes, p->scale_exponent);
   return rate + own;
 }

@@ -113,9 +113,10 @@ typedef struct {
   gboolean rates_count_nodes;            /* rates count nodes that failed, not events */
   double epoch_s, epoch_rate_shape, epoch_repair_shape; /* gamma factors, mean 1; 0: none */
   double early_factor, early_decay_s;                   /* rate x (1 + factor e^(-t/decay)) */
-  double scale_nodes, scale_exponent; /* rate x (nodes / scale_nodes)^exponent; 0: none */
-  guint nodes_per_switch;             /* a switch fault takes them all; 0: one node */
-  FaultTrace *trace;                  /* replayed in place of all the above; owned or NULL */
+  double scale_nodes,
+      scale_exponent;     /* larger jobs: rate x (nodes / scale_nodes)^exponent; 0: none */
+  guint nodes_per_switch; /* a switch fault takes them all; 0: one node */
+  FaultTrace *trace;      /* replayed in place of all the above; owned or NULL */
 } FaultProfile;
 
 void fault_profile_init (FaultProfile *p);

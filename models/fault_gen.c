@@ -309,7 +309,7 @@ prepare_pool (FaultGen *g)
   g->pooled_rate = sum * struck / (1000.0 * 86400.0);
   if (p->rates_count_nodes)
     g->pooled_rate /= 1.0 + p->burst_probability * p->burst_extra;
-  if (p->scale_nodes > 0.0)
+  if (p->scale_nodes > 0.0 && g->job_nodes > p->scale_nodes)
     g->pooled_rate *= pow (g->job_nodes / p->scale_nodes, p->scale_exponent);
   g->unit_gap = dist_make (p->process, 1.0, p->process_shape);
 }

@@ -67,14 +67,15 @@ struct GpuProfile {
   double memory_bytes;         /* what the device reports */
   double hbm_Bps;              /* datasheet */
   double memk_fraction[MEMK_COUNT];
-  double cast_fp8_fraction; /* of HBM bandwidth, kernel that casts 16-bit to 8-bit; 0: no such
-                               kernel */
-  double kernel_floor_s;    /* GPU time of the smallest kernel */
-  double launch_stream_s;   /* interval of back-to-back small kernels of one stream */
-  double launch_graph_s;    /* the same inside a graph */
-  double nvlink_Bps;        /* per direction and GPU; 0: none */
-  int scaleup_domain;       /* GPUs that share one scale-up fabric, >= 1 */
-  double pcie_Bps;          /* per direction; 0: not known */
+  double cast_fp8_fraction;    /* of HBM bandwidth, kernel that casts 16-bit to 8-bit; 0: no such
+                                  kernel */
+  double kernel_floor_s;       /* GPU time of the smallest kernel */
+  double launch_stream_s;      /* interval of back-to-back small kernels of one stream */
+  double launch_graph_s;       /* the same inside a graph */
+  double nvlink_Bps;           /* per direction and GPU; 0: none */
+  int scaleup_domain;          /* GPUs that share one scale-up fabric, >= 1 */
+  double pcie_Bps;             /* per direction; 0: not known */
+  double blas_workspace_bytes; /* that the GEMM library keeps allocated */
   int n_tiles, n_splits;
   double tile_m[GEMM_MAX_TILES], tile_n[GEMM_MAX_TILES];
   double splits[GEMM_MAX_SPLITS]; /* ascending, first is 1 */

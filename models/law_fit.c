@@ -169,7 +169,7 @@ static gboolean
 nonnegative (double full[LAW_FIT_MAX][LAW_FIT_MAX], const double *rhs, guint set, double *c)
 {
   double m[LAW_FIT_MAX][LAW_FIT_MAX], v[LAW_FIT_MAX];
-  guint at[3], n = 0;
+  guint at[3] = {0}, n = 0;
   for (guint j = 0; j < 3; j++)
     if ((set >> j & 1) != 0)
       at[n++] = j;

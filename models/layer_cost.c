@@ -181,13 +181,13 @@ quantise_kernels (const Spec *s)
 
 /* Grouped linear layers quantise the rows of each expert apart, each kernel at least the smallest.
  */
-void
-emit_quantise (Emit *e, const char *name, double elements, gboolean both)
+static void
+quantise (Emit *e, const char *name, double elements, double bytes)
 {
   const Spec *s = e->p->s;
   if (e->wide || !spec_narrow (s) || elements <= 0)
     return;
-  double bytes = elements * quantise_bytes (s, both);
+  bytes *= elements;
   double t = gpu_cast_fp8_s (s->gpu, bytes / 3.0); /* that function moves 3 bytes an element */
   double launches = quantise_kernels (s) * (double)MAX (e->experts, 1);
   t += (launches - 1.0) * gpu_kernel_floor_s (s->gpu);
@@ -195,6 +195,22 @@ emit_quantise (Emit *e, const char *name, double elements, gboolean both)
   put_compute (e, t);
   e->kernels++;
   e->host_us += (double)e->experts * s->software.host_expert_us * quantise_kernels (s);
+}
+
+void
+emit_quantise (Emit *e, const char *name, double elements, gboolean both)
+{
+  quantise (e, name, elements, quantise_bytes (e->p->s, both));
+}
+
+/* The norm before writes the quantised input when it knows the scale (delayed); what is left is its
+ * transpose for the weight gradient. */
+void
+emit_quantise_normed (Emit *e, const char *name, double elements)
+{
+  const Spec *s = e->p->s;
+  gboolean delayed = s->train.precision == DT_FP8 && s->software.fp8_recipe == FP8_DELAYED;
+  quantise (e, name, elements, delayed && s->software.fused_norm ? 2.0 : quantise_bytes (s, TRUE));
 }
 
 void

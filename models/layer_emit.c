@@ -70,8 +70,8 @@ column_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
 {
   guint32 later = 0;
   gboolean own = is_sp (e) && e->p->s->software.fp8_tp_gather; /* quantised before it is gathered */
-  emit_quantise (e, "quantise", (double)(own ? tokens / e->p->s->parallel.tp : tokens) * (double)k,
-                 TRUE);
+  emit_quantise_normed (e, "quantise",
+                        (double)(own ? tokens / e->p->s->parallel.tp : tokens) * (double)k);
   if (is_sp (e)) {
     if (e->p->s->software.tp_overlap == TPOV_PIPELINED)
       later = pipelined_comm (e, "tp all-gather", COLL_ALL_GATHER);

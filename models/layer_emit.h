@@ -41,6 +41,7 @@ void emit_host_gap (Emit *e, double us);
 /* Conversion of elements to the training precision, in both orientations when both; nothing in
  * 16-bit training or for wide GEMMs. */
 void emit_quantise (Emit *e, const char *name, double elements, gboolean both);
+void emit_quantise_normed (Emit *e, const char *name, double elements); /* output of a norm */
 
 void emit_layer (Emit *e, gint64 layer, LayerPass pass);
 void emit_layer_again (Emit *e, gint64 layer); /* what a backward pass runs again before it */

@@ -207,7 +207,7 @@ emit_delta_forward (Emit *e, gint64 layer)
   DeltaDims d;
   (void)layer;
   delta_dims (e->p, &d);
-  emit_column_forward (e, "delta in", d.T, 2 * d.k + 2 * d.v + 2 * d.heads, d.h);
+  emit_column_forward (e, "delta projections", d.T, 2 * d.k + 2 * d.v + 2 * d.heads, d.h);
   emit_memory (e, "delta convolution", MEMK_ELEMENTWISE,
                2.0 * d.a * (double)d.T * (double)(2 * d.k + d.v));
   emit_norm (e, TRUE, d.T, 2 * d.k);
@@ -232,5 +232,5 @@ emit_delta_backward (Emit *e, gint64 layer, LayerPass pass)
     emit_memory (e, "delta convolution backward", MEMK_ELEMENTWISE,
                  4.0 * d.a * (double)d.T * (double)(2 * d.k + d.v));
   }
-  emit_column_backward (e, "delta in", pass, d.T, 2 * d.k + 2 * d.v + 2 * d.heads, d.h);
+  emit_column_backward (e, "delta projections", pass, d.T, 2 * d.k + 2 * d.v + 2 * d.heads, d.h);
 }

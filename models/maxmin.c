@@ -584,13 +584,6 @@ maxmin_rate (const MaxMin *m, guint32 flow)
 }
 
 double
-maxmin_link_cap (const MaxMin *m, guint32 link)
-{
-  g_assert (link < m->n_links);
-  return m->link[link].cap;
-}
-
-double
 maxmin_link_load (const MaxMin *m, guint32 link)
 {
   g_assert (link < m->n_links);

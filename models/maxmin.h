@@ -45,7 +45,6 @@ guint maxmin_solve (MaxMin *m, const guint32 **changed);
 /* As of the last solve; INFINITY for a flow added since. */
 double maxmin_rate (const MaxMin *m, guint32 flow);
 
-double maxmin_link_cap (const MaxMin *m, guint32 link);
 double maxmin_link_load (const MaxMin *m,
                          guint32 link); /* sum of coef * rate, as of the last solve */
 guint32 maxmin_n_flows (const MaxMin *m);

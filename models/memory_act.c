@@ -56,6 +56,14 @@ model_hidden_bytes (const Spec *s)
 
 /* Scores of unfused attention: softmax output and, with dropout, its mask and output; 5 a s^2 b.
  * Fused: log-sum-exp. This is what selective recomputation drops. */
+/* Backward runs the module again, so what it made is not kept. r: the mode that is asked about. */
+static gboolean
+dropped (const Spec *s, Recompute r, RecomputeModule m)
+{
+  return r == RECOMPUTE_SELECTIVE &&
+         ((s->train.recompute_modules != 0 ? s->train.recompute_modules : RECOMP_CORE_ATTN) & m);
+}
+
 static gboolean
 unfused (const Spec *s)
 {
@@ -90,7 +98,7 @@ attention_bytes (const Spec *s, const Ctx *c, Recompute r)
   const ModelSpec *m = &s->model;
   const double q = (double)(m->heads * m->head_dim) / c->tp, qkv = qkv_width (m, c->tp);
   const double v_dim = (double)(m->kv_lora_rank > 0 ? m->v_head_dim : m->head_dim);
-  double b = c->elem * qkv;
+  double b = dropped (s, r, RECOMP_MLA_UP) && m->kv_lora_rank > 0 ? 0 : c->elem * qkv;
 
   if (m->kv_lora_rank > 0) {
     /* compressed q and kv before their norms, and after them as inputs of the up-projections */
@@ -108,7 +116,7 @@ attention_bytes (const Spec *s, const Ctx *c, Recompute r)
    */
   const double o = (double)m->heads * v_dim / c->tp;
   b += unfused (s) ? c->lin * o : c->elem * o + (c->lin < c->elem ? c->lin * o : 0);
-  return c->tokens * b + (r == RECOMPUTE_NONE ? core_bytes (s, c) : 0);
+  return c->tokens * b + (dropped (s, r, RECOMP_CORE_ATTN) ? 0 : core_bytes (s, c));
 }
 
 /* Convolution in and out, q, k, v, the gate and the gated output, and one state per chunk and head.
@@ -142,29 +150,35 @@ expert_tp (const Spec *s)
   return (double)spec_expert_tp (s);
 }
 
-/* Tokens that the experts of one rank work on when the routing is even. */
+/* Rows that the experts of the busiest rank work on. */
 static double
 routed_tokens (const Spec *s, const Ctx *c)
 {
-  const double k = (double)s->model.experts_per_token;
+  const double k = (double)s->model.experts_per_token * spec_moe_load (s);
 
   return c->seq_div > 1 ? c->tokens / c->seq_div * k * expert_tp (s) : c->tokens * k;
 }
 
 static double
-mlp_bytes (const Spec *s, const Ctx *c, gint64 layer)
+mlp_bytes (const Spec *s, const Ctx *c, gint64 layer, Recompute r)
 {
   const ModelSpec *m = &s->model;
 
   if (!model_layer_is_moe (m, layer))
-    return c->tokens * (double)m->ffn_hidden / c->tp * ffn_bytes (s, c);
+    return dropped (s, r, RECOMP_MLP)
+               ? 0
+               : c->tokens * (double)m->ffn_hidden / c->tp * ffn_bytes (s, c);
+  if (dropped (s, r, RECOMP_MOE))
+    return 0;
   const double routed = routed_tokens (s, c);
-  double b = routed * ((double)m->hidden * c->lin +
-                       (double)m->moe_ffn_hidden / expert_tp (s) * ffn_bytes (s, c));
+  const double kept = ffn_bytes (s, c) - (dropped (s, r, RECOMP_MOE_ACT) ? c->lin : 0);
+  double b =
+      routed * ((double)m->hidden * c->lin + (double)m->moe_ffn_hidden / expert_tp (s) * kept);
   /* outputs of the experts, for the gradient of the routing weights; logits and probabilities */
   b += c->tokens / c->seq_div * (double)(m->experts_per_token * m->hidden) * c->elem;
   b += c->tokens / c->seq_div * (double)m->num_experts * 2 * FP32_BYTES;
-  b += c->tokens * (double)(m->shared_experts * m->shared_ffn_hidden) / c->tp * ffn_bytes (s, c);
+  if (!dropped (s, r, RECOMP_SHARED))
+    b += c->tokens * (double)(m->shared_experts * m->shared_ffn_hidden) / c->tp * ffn_bytes (s, c);
   return b;
 }
 
@@ -179,11 +193,13 @@ model_activation_bytes_layer (const Spec *s, gint64 layer_index, Recompute r)
     return c.elem * hidden;
   /* inputs of the norms; outputs of those before attention and MLP; masks after both */
   const gint64 maps = m->parallel_block && m->norms_per_layer < 2 ? 1 : 2;
-  double b = hidden * (c.elem * (double)m->norms_per_layer + c.lin * (double)maps);
+  double b = hidden * c.elem * (double)m->norms_per_layer;
+  if (!dropped (s, r, RECOMP_LAYERNORM))
+    b += hidden * c.lin * (double)maps;
   if (s->software.dropout)
     b += 2 * MASK_BYTES * hidden;
   b += model_layer_is_linear (m, layer_index) ? delta_bytes (s, &c) : attention_bytes (s, &c, r);
-  return b + mlp_bytes (s, &c, layer_index);
+  return b + mlp_bytes (s, &c, layer_index, r);
 }
 
 /* Gradients of the two widest tensors, of the residual stream and of the gathered input, the

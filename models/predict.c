@@ -8,7 +8,11 @@
 
 struct PredictCache {
   GHashTable *tables; /* "name/pp/vpp/m" → SchedTable*; only looked up, never walked */
+  gsize table_bytes;  /* of all of them */
 };
+
+/* A sweep over batch sizes makes a table a point: beyond this the old ones are dropped. */
+#define CACHE_BYTES_MAX ((gsize)32 << 20)
 
 PredictCache *
 predict_cache_new (void)
@@ -54,24 +58,56 @@ table_for (const Spec *s, PredictCache *cache, GError **error)
     sched_table_free (t);
     return NULL;
   }
+  gsize bytes = (gsize)t->first[t->ranks] * sizeof (SchedAction);
+  if (cache->table_bytes + bytes > CACHE_BYTES_MAX) {
+    g_hash_table_remove_all (cache->tables);
+    cache->table_bytes = 0;
+  }
+  cache->table_bytes += bytes;
   g_hash_table_insert (cache->tables, g_strdup (key), t);
   return t;
+}
+
+/* FLOPs of one sequence that backward runs again, forward only. */
+static double
+flops_again (const Spec *s, gboolean causal, double forward)
+{
+  const ModelSpec *m = &s->model;
+  double seq = (double)s->train.sequence_tokens, sum = 0;
+  double mats = m->gated_mlp ? 3.0 : 2.0, h = (double)m->hidden;
+  if (s->train.recompute == RECOMPUTE_NONE)
+    return 0;
+  if (s->train.recompute == RECOMPUTE_FULL)
+    return forward - model_flops_head (m, s->train.sequence_tokens);
+  double up = (double)(m->q_lora_rank * m->heads * (m->qk_nope_dim + m->qk_rope_dim) +
+                       m->kv_lora_rank * m->heads * (m->qk_nope_dim + m->v_head_dim));
+  double shared = (double)(m->shared_experts * m->shared_ffn_hidden);
+  double experts = (double)(m->experts_per_token * m->moe_ffn_hidden) + shared;
+  if (spec_recomputes (s, RECOMP_CORE_ATTN))
+    sum += model_flops_core (m, s->train.sequence_tokens, causal);
+  for (gint64 i = 0; i < m->num_layers; i++) {
+    gboolean moe = model_layer_is_moe (m, i), linear = model_layer_is_linear (m, i);
+    double ffn = 0;
+    if (!linear && spec_recomputes (s, RECOMP_MLA_UP))
+      sum += 2.0 * seq * up;
+    if (moe && spec_recomputes (s, RECOMP_MOE))
+      ffn = experts;
+    else if (moe && spec_recomputes (s, RECOMP_SHARED))
+      ffn = shared;
+    else if (!moe && spec_recomputes (s, RECOMP_MLP))
+      ffn = (double)m->ffn_hidden;
+    sum += 2.0 * seq * mats * h * ffn;
+  }
+  return sum;
 }
 
 void
 predict_flops (const Spec *s, gboolean causal, double *model, double *hardware)
 {
-  const ModelSpec *m = &s->model;
-  gint64 seq = s->train.sequence_tokens;
   double per_gpu = (double)s->train.global_batch_sequences / (double)s->cluster.gpus;
-  double forward = model_flops_forward (m, seq, causal);
-  double again = 0;
-  if (s->train.recompute == RECOMPUTE_FULL)
-    again = forward - model_flops_head (m, seq);
-  else if (s->train.recompute == RECOMPUTE_SELECTIVE)
-    again = model_flops_core (m, seq, causal);
+  double forward = model_flops_forward (&s->model, s->train.sequence_tokens, causal);
   *model = 3.0 * forward * per_gpu;
-  *hardware = (3.0 * forward + again) * per_gpu;
+  *hardware = (3.0 * forward + flops_again (s, causal, forward)) * per_gpu;
 }
 
 static void
@@ -204,18 +240,16 @@ layers_of_table (const SchedTable *t, const StageLayers *sl, gint64 **rank_layer
 }
 
 static gboolean
-run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
-          Prediction *out, GError **error)
+run_healthy (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
+             Prediction *out, guint *last_rank, GError **error)
 {
-  g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
-  if (!memory_estimate (s, t, layers, &out->memory, error))
-    return FALSE;
   gboolean whole = s->run.exact_events || (opt != NULL && (opt->trace != NULL || opt->programs));
   if (!whole) {
     GError *why = NULL;
     StepTimes st;
     if (compile_eval (s, t, sl, opt != NULL ? opt->times : NULL, &st, &why)) {
       take_times (&st, out);
+      *last_rank = st.last_rank;
       return check_positive (out, error);
     }
     if (why != NULL) {
@@ -225,6 +259,31 @@ run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const Predi
   }
   g_autoptr (ProgramSet) set = compile_step (s, t, sl, opt != NULL ? opt->times : NULL, error);
   return set != NULL && run_programs (s, set, compile_has_barrier (s, t), opt, out, error);
+}
+
+static gboolean
+run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
+          Prediction *out, GError **error)
+{
+  g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
+  if (!memory_estimate (s, t, layers, &out->memory, error))
+    return FALSE;
+  if (opt != NULL && opt->only_fitting && !out->memory.fits)
+    return TRUE;
+  guint last = 0;
+  if (!run_healthy (s, t, sl, opt, out, &last, error))
+    return FALSE;
+  if (!hetero_wanted (s) || (opt != NULL && opt->times != NULL))
+    return TRUE;
+  StepTimes st;
+  if (!hetero_run (s, t, sl, out->step_s, last, &out->hetero, &st, error))
+    return FALSE;
+  take_times (&st, out);
+  double mean = out->hetero.mean_s / out->step_s; /* of the steps, over the one that is told */
+  out->step_s = out->hetero.mean_s;
+  for (guint i = 0; i < PART_COUNT; i++)
+    out->part_s[i] *= mean;
+  return check_positive (out, error);
 }
 
 gboolean
@@ -241,7 +300,8 @@ predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Predicti
     return FALSE;
   gboolean ok = check_table (s, t, &sl, error) && run_step (s, t, &sl, opt, out, error);
   if (ok) {
-    rates (s, out);
+    if (out->step_s > 0)
+      rates (s, out);
     out->n_stages = sl.n_stages;
     out->stage_layers = g_steal_pointer (&sl.n_layers);
   } else {

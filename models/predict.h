@@ -11,6 +11,7 @@
 #define CLUSTERSIM_PREDICT_H
 
 #include "compile.h"
+#include "hetero.h"
 #include "memory.h"
 #include "trace.h"
 
@@ -26,6 +27,7 @@ typedef struct {
   gint64 *stage_layers; /* pp * vpp */
   guint n_stages;
   gint64 *rank_layers; /* pp: layers that a rank of the pipeline holds, in all its chunks */
+  HeteroResult hetero; /* healthy_s 0: all GPUs alike */
   guint64 operations, fingerprint;
   double gpu_hours_per_1e9_tokens, usd_per_1e9_tokens, kwh_per_1e9_tokens; /* negative: not known */
 } Prediction;
@@ -44,7 +46,8 @@ typedef struct {
   const SchedTable *table; /* NULL: generated from the scenario */
   SimTrace *trace;         /* NULL: none; borrowed */
   guint trace_first, trace_last;
-  gboolean programs; /* build the whole programs even where compile_eval would do */
+  gboolean programs;     /* build the whole programs even where compile_eval would do */
+  gboolean only_fitting; /* a layout that does not fit is not run: step_s stays 0 */
 } PredictOptions;
 
 /* cache and opt may be NULL. */

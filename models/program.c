@@ -297,6 +297,8 @@ program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, gui
 void
 program_group (ProgramBuilder *b, guint stream, guint slot)
 {
+  if (b->eval != NULL) /* for slots that are nobody's rendezvous in this set */
+    return;
   StreamBuf *c = &b->cur[stream];
   g_assert (c->n_ops > 0 && slot < OP_NO_GROUP);
   c->ops[c->n_ops - 1].group = (guint8)slot;

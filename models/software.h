@@ -70,6 +70,7 @@ typedef struct {
   double fsdp_host_unit_us;      /* further host time per unit and pass (hooks) */
   double fsdp_net_efficiency;    /* share of the fabric's bandwidth that the gathers of a framework
                                   * reach: many small messages, broadcasts; 1: one flat message */
+  gboolean no_sharded_pipeline;  /* zero 2 and 3 only without pipeline stages (DeepSpeed) */
   gboolean post_validation; /* with split backwards, the optimizer does not wait for the norm of all
                              * ranks: it is checked afterwards (zero-bubble pipelines), and a rank
                              * begins its next step when it is done with its own */
@@ -82,12 +83,13 @@ typedef struct {
   double host_layer_fwd_us, host_layer_bwd_us; /* further host time per layer and micro-batch */
   double host_comm_us;                         /* further host time per collective call */
   double host_microbatch_us, host_step_us, host_chunk_us;
-  double host_optimizer_us; /* per step, fixed part of the optimizer on the host */
-  gboolean cuda_graph;      /* host time per kernel vanishes */
-  double data_step_us;      /* data loader stall per step */
-  double framework_bytes;   /* CUDA context, NCCL, workspaces */
-  double fragmentation;     /* share of the activations lost to the allocator */
-  double gemm_duty;         /* share of time in GEMMs that sets the clocks, 0..1 */
+  double host_optimizer_us;    /* per step, fixed part of the optimizer on the host */
+  gboolean cuda_graph;         /* host time per kernel vanishes */
+  double data_step_us;         /* data loader stall per step */
+  double framework_bytes;      /* CUDA context, NCCL, workspaces */
+  double allocated_base_bytes; /* in the allocator beside the states: cuBLAS and other workspaces */
+  double fragmentation;        /* share of the activations lost to the allocator */
+  double gemm_duty;            /* share of time in GEMMs that sets the clocks, 0..1 */
   double compute_scale; /* jitter and clock loss seen in long runs, factor >= 1 on GPU kernels */
   /* experts; the numbers are 0 and 1 in profiles that do not train them */
   EpDispatch ep_dispatch;

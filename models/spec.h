@@ -63,6 +63,25 @@ typedef struct {
   char *layout;        /* Megatron layout string, or NULL; owned */
 } ParallelSpec;
 
+typedef struct {
+  gint64 first, last; /* ranks */
+  double factor;      /* on the time of their compute, > 0 */
+} SlowGpus;
+
+/* What makes GPUs differ; all zero: nothing. See hetero.h. */
+typedef struct {
+  SlowGpus *slow; /* owned */
+  guint n_slow;
+  GpuProfile *second; /* another type of GPU on ranks second_first … second_last, or NULL; owned */
+  gint64 second_first, second_last;
+  double jitter;                     /* lognormal sigma of each compute operation */
+  double stall_probability, stall_s; /* of a rank's data loader, at the start of a step */
+  gint64 pause_every_steps;          /* a rank stops once in so many steps; 0: never */
+  double pause_s;
+  gint64 steps;    /* to simulate when there is chance in it; at least 1 */
+  gboolean unfold; /* simulate every GPU even without chance */
+} HeteroSpec;
+
 typedef enum { FIDELITY_ANALYTIC, FIDELITY_FLOW, FIDELITY_STEP } Fidelity;
 extern const char *const fidelity_names[];
 
@@ -82,6 +101,7 @@ typedef struct {
   TrainSpec train;
   ParallelSpec parallel;
   RunSpec run;
+  HeteroSpec hetero;
   GPtrArray *profiles;     /* char*: "hw/H100-SXM-80GB" … used, for provenance; owned */
   GPtrArray *prov;         /* ProvEntry* of app, opaque here; owned, freed by its own free func */
   GPtrArray *assumed;      /* char*: what was filled in for the user, in plain words; owned */
@@ -117,6 +137,8 @@ gint64 spec_expert_tp (const Spec *s);
 double spec_moe_load (const Spec *s);
 /* TRUE when backward runs this module again (full recomputation is not a module: FALSE). */
 gboolean spec_recomputes (const Spec *s, RecomputeModule m);
+/* "none", "selective", "selective (layernorm, moe_act)"; the caller frees. */
+char *spec_recompute_text (const Spec *s);
 /* GPUs of one scale-up domain that the job fills: racks of 72 are filled with the largest multiple
  * of a node that divides the GPUs. */
 gint64 spec_domain_gpus (const Spec *s);

@@ -18,7 +18,7 @@ spec_moe_load (const Spec *s)
   double load = s->train.moe_imbalance > 0 ? s->train.moe_imbalance : s->software.moe_imbalance;
   if (s->train.moe_capacity > 0)
     load = MIN (load, s->train.moe_capacity);
-  return load;
+  return MAX (1.0, load);
 }
 
 gboolean
@@ -103,6 +103,24 @@ recompute_parse (const char *text, Recompute *how, guint *modules)
   *how = RECOMPUTE_SELECTIVE;
   *modules = bits;
   return TRUE;
+}
+
+char *
+spec_recompute_text (const Spec *s)
+{
+  guint modules = s->train.recompute == RECOMPUTE_SELECTIVE ? s->train.recompute_modules : 0;
+  g_autoptr (GString) text = g_string_new (recompute_names[s->train.recompute]);
+  guint told = 0;
+  for (gsize i = 0; i < G_N_ELEMENTS (modules_known); i++) {
+    guint bit = modules_known[i].bit;
+    if (!(modules & bit) || (told & bit))
+      continue;
+    g_string_append_printf (text, "%s%s", told == 0 ? " (" : ", ", modules_known[i].name);
+    told |= bit;
+  }
+  if (told != 0)
+    g_string_append_c (text, ')');
+  return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
 /* ---- experts ---- */

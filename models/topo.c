@@ -137,6 +137,14 @@ topo_nics_of_gpu (const Topo *t, guint32 gpu, const guint8 **nics)
 }
 
 gboolean
+topo_share_nic (const Topo *t, guint32 a, guint32 b, int nic)
+{
+  guint32 end = t->gpus + (guint32)nic;
+  return a / t->gpus == b / t->gpus &&
+         t->path_cost[a % t->gpus * t->n_ends + end] == t->path_cost[b % t->gpus * t->n_ends + end];
+}
+
+gboolean
 topo_has_nvlink (const Topo *t, guint32 a, guint32 b)
 {
   return a / t->gpus == b / t->gpus && t->path_nvlink[a % t->gpus * t->n_ends + b % t->gpus];

@@ -48,8 +48,9 @@ extern const char *const topo_link_names[];
 
 typedef struct {
   TopoKind kind;
-  char *name; /* owned; "" if it has none */
-  int host;   /* GPU, NIC: host within the node */
+  char *name;     /* owned; "" if it has none */
+  int host;       /* GPU, NIC: host within the node */
+  double net_Bps; /* NIC: speed on the network; 0: not stated */
 } TopoVertex;
 
 typedef struct {
@@ -78,8 +79,11 @@ const TopoVertex *topo_desc_vertex (const TopoDesc *d, guint32 i);
 const TopoEdge *topo_desc_edge (const TopoDesc *d, guint i);
 guint topo_desc_count (const TopoDesc *d, TopoKind kind);
 
-/* Speeds for links that state none; 0 leaves that kind as it is. */
-void topo_desc_default_Bps (TopoDesc *d, TopoLinkKind kind, double Bps);
+/* Speed of one lane for links that state none. */
+void topo_desc_default_Bps (TopoDesc *d, TopoLinkKind kind, double lane_Bps);
+
+/* What a reader can check: all but speeds and, unless `whole`, being in one piece. */
+gboolean topo_desc_check_shape (const TopoDesc *d, gboolean whole, GError **error);
 
 /* Sense: ends exist and differ, no zero or infinite speed, host names once each, PCIe trees (and
  * all of it if `tree`) without loops, sizes within the limits, all GPUs or hosts in one piece. */
@@ -171,6 +175,8 @@ char *topo_host_of (const Topo *t, guint32 gpu);    /* newly allocated */
 guint32 topo_nic_link (const Topo *t, guint32 node, int nic, int plane, gboolean up);
 guint topo_nics_of_gpu (const Topo *t, guint32 gpu,
                         const guint8 **nics); /* in the node, borrowed */
+/* Whether two GPUs of a node are equally near to one of its NICs. */
+gboolean topo_share_nic (const Topo *t, guint32 gpu_a, guint32 gpu_b, int nic);
 gboolean topo_has_nvlink (const Topo *t, guint32 gpu_a,
                           guint32 gpu_b);              /* a path of NVLinks alone */
 double topo_scale_up_Bps (const Topo *t, guint32 gpu); /* NVLink (or PCIe) out of it */
@@ -218,7 +224,7 @@ gboolean topo_route (Topo *t, guint32 src_gpu, guint32 dst_gpu, const TopoRouteO
 gboolean topo_route_nvswitch (Topo *t, guint32 gpu, gboolean up, TopoPath *p);
 
 /* From one leaf to another over the switches alone, all paths evenly (weight: total coef). */
-gboolean topo_route_leaves (Topo *t, guint32 leaf_a, guint32 leaf_b, double weight, TopoPath *p);
+gboolean topo_route_leaves (Topo *t, guint32 from, guint32 target, double weight, TopoPath *p);
 /* The tree by which switches reduce from these leaves (SHARP): each link once, upwards and back.
  * pick chooses among roots. FALSE when no switch reaches them all. */
 gboolean topo_aggregation_tree (Topo *t, const guint32 *leaves, guint n, guint pick, TopoPath *up,

@@ -292,6 +292,13 @@ tiers_from_hosts (Build *b)
   }
 }
 
+static void
+free_ports (gpointer ports)
+{
+  if (ports)
+    g_array_unref (ports);
+}
+
 static gboolean
 build_described (Build *b)
 {
@@ -307,7 +314,7 @@ build_described (Build *b)
   g_autofree guint32 *sw_of = g_new (guint32, d->vertices->len + 1);
   for (guint32 v = 0; v < d->vertices->len; v++)
     sw_of[v] = topo_desc_vertex (d, v)->kind == TOPO_SWITCH ? add_switch (b, 0, 0) : G_MAXUINT32;
-  g_autoptr (GPtrArray) ports = g_ptr_array_new_with_free_func ((GDestroyNotify)g_array_unref);
+  g_autoptr (GPtrArray) ports = g_ptr_array_new_with_free_func (free_ports);
   for (guint32 v = 0; v < d->vertices->len; v++)
     g_ptr_array_add (ports, sw_of[v] == G_MAXUINT32 ? g_array_new (FALSE, FALSE, 4) : NULL);
   for (guint32 i = 0; i < d->edges->len; i++) {

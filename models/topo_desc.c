@@ -86,12 +86,12 @@ topo_desc_count (const TopoDesc *d, TopoKind kind)
 }
 
 void
-topo_desc_default_Bps (TopoDesc *d, TopoLinkKind kind, double Bps)
+topo_desc_default_Bps (TopoDesc *d, TopoLinkKind kind, double lane_Bps)
 {
   for (guint i = 0; i < d->edges->len; i++) {
     TopoEdge *e = &g_array_index (d->edges, TopoEdge, i);
     if (e->kind == kind && !(e->Bps > 0))
-      e->Bps = Bps;
+      e->Bps = lane_Bps * e->lanes;
   }
 }
 
@@ -108,7 +108,7 @@ root_of (guint32 *up, guint32 i)
 }
 
 static gboolean
-check_edge (const TopoDesc *d, guint i, GError **error)
+check_edge (const TopoDesc *d, guint i, gboolean speeds, GError **error)
 {
   const TopoEdge *e = topo_desc_edge (d, i);
   if (e->a >= d->vertices->len || e->b >= d->vertices->len || e->a == e->b) {
@@ -118,7 +118,8 @@ check_edge (const TopoDesc *d, guint i, GError **error)
     return FALSE;
   }
   const char *a = topo_desc_vertex (d, e->a)->name, *b = topo_desc_vertex (d, e->b)->name;
-  if (!(e->Bps > 0) || !isfinite (e->Bps) || e->lanes < 1) {
+  gboolean good = e->Bps > 0 || (!speeds && e->Bps == 0);
+  if (!good || !isfinite (e->Bps) || e->lanes < 1) {
     g_set_error (error, TOPO_ERROR, TOPO_ERROR_RANGE,
                  "%s: link from %s to %s has no bandwidth (found %g bytes/s in %d lanes; allowed: "
                  "above 0)",
@@ -147,7 +148,7 @@ check_names (const TopoDesc *d, GError **error)
 
 /* One pass of union and find over the links that must be a forest, one over all. */
 static gboolean
-check_shape (const TopoDesc *d, GError **error)
+check_joins (const TopoDesc *d, gboolean whole, GError **error)
 {
   guint n = d->vertices->len;
   g_autofree guint32 *tree = g_new (guint32, n + 1), *all = g_new (guint32, n + 1);
@@ -168,7 +169,7 @@ check_shape (const TopoDesc *d, GError **error)
     tree[a] = b;
   }
   guint32 first = G_MAXUINT32;
-  for (guint i = 0; i < n; i++) {
+  for (guint i = 0; i < n && whole; i++) {
     TopoKind k = topo_desc_vertex (d, i)->kind;
     if (k != TOPO_GPU && k != TOPO_HOST)
       continue;
@@ -184,8 +185,8 @@ check_shape (const TopoDesc *d, GError **error)
   return TRUE;
 }
 
-gboolean
-topo_desc_check (const TopoDesc *d, GError **error)
+static gboolean
+check_all (const TopoDesc *d, gboolean speeds, gboolean whole, GError **error)
 {
   if (d->edges->len > TOPO_MAX_LINKS / 2 || d->vertices->len > TOPO_MAX_LINKS / 2) {
     g_set_error (error, TOPO_ERROR, TOPO_ERROR_RANGE,
@@ -194,7 +195,19 @@ topo_desc_check (const TopoDesc *d, GError **error)
     return FALSE;
   }
   for (guint i = 0; i < d->edges->len; i++)
-    if (!check_edge (d, i, error))
+    if (!check_edge (d, i, speeds, error))
       return FALSE;
-  return check_names (d, error) && check_shape (d, error);
+  return check_names (d, error) && check_joins (d, whole, error);
+}
+
+gboolean
+topo_desc_check_shape (const TopoDesc *d, gboolean whole, GError **error)
+{
+  return check_all (d, FALSE, whole, error);
+}
+
+gboolean
+topo_desc_check (const TopoDesc *d, GError **error)
+{
+  return check_all (d, TRUE, TRUE, error);
 }

@@ -1,8 +1,9 @@
 # loss.gp: loss against training compute: compute-optimal lines, lines of one model size, and the points of runs.
 # data columns: series, kind (optimal, size or run), compute_flops, loss; `clustersim law curve` writes them. Optimal
 # lines are thick; the sizes lie above them and touch them where a size is optimal.
-height = 560
-if (!exists("lib")) lib = ARG0[1:strstrt(ARG0, 'loss.gp') - 1] . 'lib.gp'
+lib = ARG0[1:strlen(ARG0) - strlen('loss.gp')] . 'lib.gp'
+if (ARGC > 0) { data = ARG1; out = ARG2; title = ARG3; caption = ARG4; separator = "\t" }
+width = 900; height = 560
 load lib
 
 stats data using (remember(strcol('series')), 0) nooutput

@@ -49,12 +49,33 @@ curve_replicas (const Flags *f)
 
 /* ---- stopping and progress ---- */
 
-static volatile sig_atomic_t stop_asked;
-
+/* While replicas run, Ctrl-C and SIGTERM are held back and looked for between two of them. */
 static void
-on_signal (int sig G_GNUC_UNUSED)
+hold_signals (sigset_t *held, sigset_t *before)
 {
-  stop_asked = 1;
+  sigemptyset (held);
+  sigaddset (held, SIGINT);
+  sigaddset (held, SIGTERM);
+  sigprocmask (SIG_BLOCK, held, before);
+}
+
+static gboolean
+stop_asked (void)
+{
+  sigset_t waiting;
+  sigpending (&waiting);
+  return sigismember (&waiting, SIGINT) == 1 || sigismember (&waiting, SIGTERM) == 1;
+}
+
+/* A signal that was answered is taken off, so that it does not end the program before its report.
+ */
+static void
+release_signals (const sigset_t *held, const sigset_t *before)
+{
+  const struct timespec at_once = {0, 0};
+  while (sigtimedwait (held, NULL, &at_once) > 0)
+    ;
+  sigprocmask (SIG_SETMASK, before, NULL);
 }
 
 typedef struct {
@@ -69,11 +90,11 @@ watch (gpointer self, guint done, guint of, const CampaignRun *run)
   Watch *w = self;
   if (w->log != NULL && done > w->given)
     campaign_log_add (w->log, done - 1, run);
-  if (w->show && (done == of || done % 32 == 0 || stop_asked))
-    fprintf (stderr, "\rcampaign: %u of %u replicas%s", done, of,
-             done == of || stop_asked ? "\n" : "");
-  w->interrupted = stop_asked && done < of;
-  return !stop_asked;
+  gboolean stop = stop_asked ();
+  if (w->show && (done == of || done % 32 == 0 || stop))
+    fprintf (stderr, "\rcampaign: %u of %u replicas%s", done, of, done == of || stop ? "\n" : "");
+  w->interrupted = stop && done < of;
+  return !stop;
 }
 
 static gboolean usage (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
@@ -146,7 +167,10 @@ run_replicas (const char *path, const LoadedJob *job, const CliCommon *c, const 
                        .progress_self = &w,
                        .given = given != NULL ? (const CampaignRun *)(gpointer)given->data : NULL,
                        .n_given = w.given};
+  sigset_t held, before;
+  hold_signals (&held, &before);
   gboolean ok = campaign_run (&job->job, &o, out, error);
+  release_signals (&held, &before);
   if (!campaign_log_close (w.log, ok ? error : NULL))
     ok = FALSE;
   *interrupted = w.interrupted;
@@ -258,7 +282,7 @@ cost_curve (JsonDoc *doc, const char *path, const CliCommon *c, const Flags *f, 
   g_auto (GStrv) sizes = g_strsplit (list, ",", -1);
   report_cost_csv_header (out);
   gsize empty = out->len;
-  for (guint i = 0; sizes[i] != NULL && !stop_asked; i++) {
+  for (guint i = 0; sizes[i] != NULL; i++) {
     char *end = NULL;
     double n = g_ascii_strtod (sizes[i], &end);
     if (end == sizes[i] || *end != '\0' || n < 1 || n > 1e7)
@@ -291,8 +315,11 @@ run (const char *path, const CliCommon *c, const Flags *f, GError **error)
   g_auto (LoadedJob) job = {0};
   if (!campaign_job_load (doc, &job, error))
     return FALSE;
-  signal (SIGINT, on_signal);
-  signal (SIGTERM, on_signal);
+  if (curve == CURVE_COST && job.job.work_s <= 0.0)
+    return usage (error,
+                  "%s: days and cost against GPUs need an amount of work (found job.days alone; "
+                  "allowed: job.tokens or job.work_days)",
+                  path);
   g_autoptr (GString) out = g_string_new (NULL);
   gboolean ok = curve == CURVE_COST ? cost_curve (doc, path, c, f, job.job.gpus, out, error)
                                     : make_report (path, &job, c, f, curve, out, error);

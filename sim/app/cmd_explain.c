@@ -95,6 +95,10 @@ explain_groups (Explain *x)
   put_group (x, "tp", &x->p.groups.tp);
   put_group (x, "cp", &x->p.groups.cp);
   put_group (x, "ep", &x->p.groups.ep);
+  if (x->p.s->model.num_experts > 0) {
+    put_group (x, "etp", &x->p.groups.etp);
+    put_group (x, "edp", &x->p.groups.edp);
+  }
   put_group (x, "dp", &x->p.groups.dp);
   if (x->w != NULL)
     jw_end_object (x->w);

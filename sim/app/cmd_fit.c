@@ -335,7 +335,9 @@ cmd_fit_run (int argc, char **argv)
   const CliHelp help = {"SAMPLES…",
                         "Measurements into a device or fabric profile, with the residuals of the "
                         "fit.\n-o FILE is the profile; the report goes to standard output.",
-                        "clustersim fit samples.jsonl -o profile.json", 1, -1};
+                        "clustersim fit calibrate/samples/epyc-core/core.jsonl --base "
+                        "calibrate/base/cpu.json -o core.json",
+                        1, -1};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv + 1, &c, &f, &error) ? CLI_DONE : finish (error);

@@ -321,6 +321,18 @@ law_note_law (LawReport *r, const LawFile *f)
     law_report_note (r, "%s", f->notes[i]);
 }
 
+void
+law_note_count (LawReport *r, const Law *law, LawCount count)
+{
+  gboolean dense = law->form != LAW_GRANULAR && law->form != LAW_JOINT && law->form != LAW_FRONTIER;
+  if (dense && count != LAW_COUNT_ACTIVE)
+    law_report_note (
+        r,
+        "assumed: the %s parameters of a mixture of experts stand for N; a habit of the "
+        "field without a published fit (a law of mixtures: --law ludziejewski-2025)",
+        law_count_names[count]);
+}
+
 static void
 note_range (LawReport *r, const char *what, const char *longest, double v, double min, double max)
 {

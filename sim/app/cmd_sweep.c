@@ -1,17 +1,21 @@
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "commands.h"
-#include "fileio.h"
-#include "report.h"
 #include "scenario.h"
-#include "schedule_file.h"
-#include "sweep_axes.h"
+#include "sweep_merge.h"
+#include "sweep_point.h"
+#include "sweep_pool.h"
+#include "sweep_sink.h"
+#include "text.h"
 
 typedef struct {
-  char **vary, *series, *progress;
+  char **vary, *series, *progress, *shard;
+  int jobs;
+  gboolean resume, merge;
 } SweepFlags;
 
 static void
@@ -20,131 +24,274 @@ flags_clear (SweepFlags *f)
   g_strfreev (f->vary);
   g_free (f->series);
   g_free (f->progress);
+  g_free (f->shard);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SweepFlags, flags_clear)
 
 typedef struct {
   const CliCommon *c;
   const SweepFlags *f;
-  JsonDoc *base;
-  SweepAxes *axes;
-  PredictCache *cache;
-  const IntervalTable *intervals;
-  GString *out;
-  guint64 done, failed;
+  SweepPlan plan;
+  guint64 first, step, total, mine; /* points: of this shard and of all */
+  char *sweep, *identity;           /* fingerprints: of the sweep, of this shard of it */
+  GString *header;
+  SweepSink *sink;
+  gint64 start_us, told_us;
+  guint64 before; /* points that were done already */
 } Sweep;
 
-/* A point that cannot run is a line of the result too: the reason stands in its last column. */
+/* Ctrl-C once: finish what runs; twice: at once. */
+static volatile sig_atomic_t stop_asked;
+
 static void
-put_failure (Sweep *w, const char *const *keys, const char *const *values, const GError *why)
+ask_stop (int signal_number G_GNUC_UNUSED)
 {
-  w->failed++;
-  if (w->c->format == FORMAT_JSON) {
-    g_autoptr (JsonWriter) j = json_writer_new (w->out, 0);
-    jw_begin_object (j, NULL);
-    jw_begin_object (j, "vary");
-    for (gsize i = 0; keys[i] != NULL; i++)
-      jw_string (j, keys[i], values[i]);
-    jw_end_object (j);
-    jw_string (j, "error", why->message);
-    jw_end_object (j);
-    g_string_append_c (w->out, '\n');
-    return;
-  }
-  for (gsize i = 0; keys[i] != NULL; i++) {
-    report_csv_field (w->out, values[i]);
-    g_string_append_c (w->out, ',');
-  }
-  report_csv_failure (w->out, w->f->series != NULL ? w->f->series : "", why->message);
+  stop_asked = stop_asked + 1;
 }
 
 static void
-put_result (Sweep *w, const char *const *keys, const char *const *values, const Spec *s,
-            const Prediction *p)
+sweep_clear (Sweep *w)
 {
-  StepInterval iv = interval_for (w->intervals, s, p);
-  if (w->c->format != FORMAT_JSON) {
-    report_csv_row (w->out, s, p, &iv, values);
-    return;
-  }
-  g_autoptr (JsonWriter) j = json_writer_new (w->out, 0);
-  jw_begin_object (j, NULL);
-  jw_begin_object (j, "vary");
-  for (gsize i = 0; keys[i] != NULL; i++)
-    jw_string (j, keys[i], values[i]);
-  jw_end_object (j);
-  report_json_members (j, s, p, &iv, FALSE);
-  jw_end_object (j);
-  g_string_append_c (w->out, '\n');
+  if (w->sink != NULL)
+    w->sink->ops->close (w->sink);
+  g_free (w->sweep);
+  g_free (w->identity);
+  if (w->header != NULL)
+    g_string_free (w->header, TRUE);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sweep, sweep_clear)
+
+/* ---- options ---- */
+
+static gboolean usage (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+static gboolean
+usage (GError **error, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error_literal (error, CLI_ERROR, CLI_ERROR_USAGE, message);
+  return FALSE;
 }
 
 static gboolean
-predict_point (Sweep *w, const char *const *keys, const char *const *values, GError **error)
+parse_shard (Sweep *w, GError **error)
 {
-  JsonRef root = json_root (w->base);
-  g_autoptr (JsonDoc) doc = json_doc_copy (&root);
-  g_autoptr (SchedTable) table = NULL;
-  Spec s;
-  Prediction p;
-  for (gsize i = 0; keys[i] != NULL; i++) {
-    g_autofree char *set = g_strdup_printf ("%s=%s", keys[i], values[i]);
-    if (!scenario_set (doc, set, error))
-      return FALSE;
+  const char *text = w->f->shard;
+  w->first = 0;
+  w->step = 1;
+  if (text == NULL)
+    return TRUE;
+  g_auto (GStrv) parts = g_strsplit (text, "/", -1);
+  guint64 i, n;
+  if (g_strv_length (parts) != 2 ||
+      !g_ascii_string_to_unsigned (parts[1], 10, 1, 1000000, &n, NULL) ||
+      !g_ascii_string_to_unsigned (parts[0], 10, 1, n, &i, NULL)) {
+    g_autofree char *quoted = text_quoted (text);
+    return usage (error, "--shard: not a shard (found %s; allowed: 1/N to N/N)", quoted);
   }
-  if (!scenario_read (doc, &s, error))
-    return FALSE;
-  if (w->f->series != NULL) {
-    g_free (s.name);
-    s.name = g_strdup (w->f->series);
-  }
-  PredictOptions o = {0};
-  gboolean ok = schedule_file_load (&s, &table, error);
-  o.table = table;
-  ok = ok && predict (&s, w->cache, &o, &p, error);
-  if (ok) {
-    put_result (w, keys, values, &s, &p);
-    prediction_clear (&p);
-  } else {
-    scenario_blame (doc, error);
-  }
-  spec_clear (&s);
-  return ok;
+  w->first = i - 1;
+  w->step = n;
+  return TRUE;
 }
 
+static gboolean
+check_flags (const SweepFlags *f, const CliCommon *c, GError **error)
+{
+  static const char *const modes[] = {"auto", "always", "never", NULL};
+  if (f->progress != NULL && !g_strv_contains (modes, f->progress))
+    return usage (error, "--progress: unknown name (found \"%.40s\"; allowed: auto, always, never)",
+                  f->progress);
+  if (f->jobs < 0 || f->jobs > 4096)
+    return usage (error, "--jobs: not a number of processes (found %d; allowed: 1 to 4096)",
+                  f->jobs);
+  if (sweep_sink_is_db (c->output) && c->format_name != NULL)
+    return usage (error, "--format: a database has one form (found %s; allowed: no --format)",
+                  c->format_name);
+  return TRUE;
+}
+
+/* ---- which sweep this is ---- */
+
 static void
-progress (const Sweep *w, gboolean last)
+add_text (GChecksum *sum, const char *text)
+{
+  g_checksum_update (sum, (const guchar *)(text != NULL ? text : "\x01"), -1);
+  g_checksum_update (sum, (const guchar *)"\0", 1);
+}
+
+/* What was asked, and the line of the first point, which changes with the profiles and the models.
+ */
+static void
+identify (Sweep *w)
+{
+  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+  g_autoptr (SweepWorker) worker = sweep_worker_new (&w->plan);
+  g_autoptr (GString) line = g_string_new (NULL);
+  JsonRef root = json_root (w->plan.base);
+  char *base = cJSON_PrintUnformatted (root.node);
+  sweep_worker_line (worker, 0, line, NULL);
+  add_text (sum, CLUSTERSIM_VERSION);
+  add_text (sum, base);
+  for (gsize i = 0; w->f->vary != NULL && w->f->vary[i] != NULL; i++)
+    add_text (sum, w->f->vary[i]);
+  add_text (sum, w->f->series);
+  add_text (sum, w->plan.format == FORMAT_JSON ? "json" : "csv");
+  add_text (sum, line->str);
+  w->sweep = g_strdup (g_checksum_get_string (sum));
+  cJSON_free (base);
+  w->identity =
+      g_strdup_printf ("%s-%" G_GUINT64_FORMAT "-%" G_GUINT64_FORMAT, w->sweep, w->first, w->step);
+}
+
+/* ---- running ---- */
+
+static void
+tell (Sweep *w, gboolean last)
 {
   const char *mode = w->f->progress != NULL ? w->f->progress : "auto";
   if (w->c->quiet || strcmp (mode, "never") == 0 || (strcmp (mode, "auto") == 0 && !isatty (2)))
     return;
-  if (last || w->done % 64 == 0)
-    fprintf (stderr,
-             "\rsweep: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " points, %" G_GUINT64_FORMAT
-             " not possible%s",
-             w->done, sweep_axes_points (w->axes), w->failed, last ? "\n" : "");
+  gint64 now_us = g_get_monotonic_time ();
+  if (!last && now_us - w->told_us < 200000)
+    return;
+  w->told_us = now_us;
+  double seconds = (double)MAX (now_us - w->start_us, 1) * 1e-6;
+  double rate = (double)(w->sink->done - w->before) / seconds;
+  guint64 left = w->mine - w->sink->done;
+  g_autofree char *eta = last || rate <= 0
+                             ? g_strdup ("")
+                             : g_strdup_printf (", %.0f s left", (double)left / MAX (rate, 1e-9));
+  fprintf (stderr,
+           "\rsweep: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " points, %" G_GUINT64_FORMAT
+           " not possible, %.0f a second%s   %s",
+           w->sink->done, w->mine, w->sink->failed, rate, eta, last ? "\n" : "");
 }
 
-/* Nothing is written until a point could run: when none can, the first reason is the error, and
- * then nothing stands on stdout. A sweep with more failures than this before its first result
- * writes them. */
-#define HELD_BYTES_MAX ((gsize)16 << 20)
+static gpointer
+make_worker (gpointer data)
+{
+  return sweep_worker_new (&((Sweep *)data)->plan);
+}
 
 static gboolean
-check_progress (const SweepFlags *f, GError **error)
+line_of (gpointer worker, guint64 i, GString *out)
 {
-  static const char *const modes[] = {"auto", "always", "never", NULL};
-  if (f->progress == NULL || g_strv_contains (modes, f->progress))
-    return TRUE;
-  g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
-               "--progress: unknown name (found \"%.40s\"; allowed: auto, always, never)",
-               f->progress);
-  return FALSE;
+  return sweep_worker_line (worker, i, out, NULL);
+}
+
+static void
+unmake_worker (gpointer worker)
+{
+  sweep_worker_free (worker);
+}
+
+static gboolean
+is_known (gpointer data, guint64 i)
+{
+  const Sweep *w = data;
+  return w->sink->ops->known (w->sink, i);
+}
+
+static gboolean
+must_hold (gpointer data)
+{
+  const Sweep *w = data;
+  return w->sink->ops->hold (w->sink);
+}
+
+static gboolean
+put_result (gpointer data, guint64 i, gboolean ok, const char *line, gsize len, GError **error)
+{
+  Sweep *w = data;
+  return w->sink->ops->put (w->sink, i, ok, line, len, error);
+}
+
+static gboolean
+flush_results (gpointer data, GError **error)
+{
+  Sweep *w = data;
+  return w->sink->ops->flush (w->sink, error);
+}
+
+static void
+tick (gpointer data)
+{
+  tell (data, FALSE);
+}
+
+/* A process is worth its start for some points only. */
+static guint
+jobs_for (const Sweep *w)
+{
+  guint64 most = w->mine / 8 + 1;
+  guint asked = w->f->jobs > 0 ? (guint)w->f->jobs : g_get_num_processors ();
+  return (guint)MIN (asked, w->f->jobs > 0 ? MAX (w->mine, 1) : most);
+}
+
+static gboolean
+run_points (Sweep *w, GError **error)
+{
+  const PoolJob job = {.jobs = jobs_for (w),
+                       .first = w->first,
+                       .step = w->step,
+                       .end = w->total,
+                       .stop = &stop_asked,
+                       .data = w,
+                       .make = make_worker,
+                       .line = line_of,
+                       .unmake = unmake_worker,
+                       .known = is_known,
+                       .hold = must_hold,
+                       .result = put_result,
+                       .flush = flush_results,
+                       .tick = tick};
+  struct sigaction act = {.sa_handler = ask_stop}, before_int, before_term;
+  sigaction (SIGINT, &act, &before_int);
+  sigaction (SIGTERM, &act, &before_term);
+  w->start_us = g_get_monotonic_time ();
+  w->before = w->sink->done;
+  gboolean ok = sweep_pool_run (&job, error);
+  sigaction (SIGINT, &before_int, NULL);
+  sigaction (SIGTERM, &before_term, NULL);
+  if (ok)
+    tell (w, TRUE);
+  return ok;
+}
+
+/* The reason why the first point could not run. */
+static gboolean
+first_reason (const Sweep *w, GError **error)
+{
+  g_autoptr (SweepWorker) worker = sweep_worker_new (&w->plan);
+  g_autoptr (GString) line = g_string_new (NULL);
+  return sweep_worker_line (worker, w->first, line, error);
+}
+
+static gboolean
+end_sweep (Sweep *w, GError **error)
+{
+  SweepSink *s = w->sink;
+  if (s->done < w->mine) {
+    g_set_error (error, CLI_ERROR, CLI_ERROR_FAILED,
+                 "sweep: stopped after %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " points%s",
+                 s->done, w->mine, s->resumable ? "; the same command with --resume goes on" : "");
+    return FALSE;
+  }
+  if (s->failed == s->done && w->f->shard == NULL) { /* nothing to show */
+    s->ops->drop (s);
+    return first_reason (w, error);
+  }
+  return s->ops->finish (s, error);
 }
 
 static gboolean
 run (const char *path, const CliCommon *c, const SweepFlags *f, GError **error)
 {
-  if (!check_progress (f, error))
+  g_auto (Sweep) w = {.c = c, .f = f};
+  if (!check_flags (f, c, error) || !parse_shard (&w, error))
     return FALSE;
   g_autoptr (SweepAxes) axes = sweep_axes_parse ((const char *const *)f->vary, error);
   if (axes == NULL)
@@ -153,44 +300,41 @@ run (const char *path, const CliCommon *c, const SweepFlags *f, GError **error)
   g_autoptr (IntervalTable) intervals = base != NULL ? interval_table_load (error) : NULL;
   if (intervals == NULL)
     return FALSE;
-  g_autoptr (Output) file = output_open (c->output, error);
-  if (file == NULL)
-    return FALSE;
-  g_autoptr (GString) out = g_string_new (NULL);
-  g_autoptr (PredictCache) cache = predict_cache_new ();
-  Sweep w = {.c = c,
-             .f = f,
-             .base = base,
-             .axes = axes,
-             .cache = cache,
-             .intervals = intervals,
-             .out = out};
-  const char *const *keys = sweep_axes_keys (axes);
-  g_autofree const char **values = g_new0 (const char *, g_strv_length ((char **)keys) + 1);
-  g_autoptr (GError) first = NULL;
-  if (c->format != FORMAT_JSON)
-    report_csv_header (out, keys);
-  for (guint64 i = 0; i < sweep_axes_points (axes); i++) {
-    g_autoptr (GError) why = NULL;
-    sweep_axes_point (axes, i, values);
-    if (!predict_point (&w, keys, values, &why)) {
-      put_failure (&w, keys, values, why);
-      if (first == NULL)
-        first = g_steal_pointer (&why);
-    }
-    w.done++;
-    if (w.failed < w.done || out->len > HELD_BYTES_MAX) {
-      fwrite (out->str, 1, out->len, output_stream (file));
-      g_string_truncate (out, 0);
-    }
-    progress (&w, w.done == sweep_axes_points (axes));
-  }
-  if (w.failed == w.done) { /* nothing to show: the first reason is the error */
-    output_abort (g_steal_pointer (&file));
-    g_propagate_error (error, g_steal_pointer (&first));
-    return FALSE;
-  }
-  return output_commit (g_steal_pointer (&file), error);
+  gboolean db = sweep_sink_is_db (c->output);
+  w.total = sweep_axes_points (axes);
+  w.mine = w.first < w.total ? (w.total - w.first - 1) / w.step + 1 : 0;
+  w.header = g_string_new (NULL);
+  w.plan = (SweepPlan){.base = base,
+                       .axes = axes,
+                       .intervals = intervals,
+                       .series = f->series,
+                       .format = c->format,
+                       .number = f->shard != NULL && !db};
+  sweep_plan_header (&w.plan, w.header);
+  identify (&w);
+  const SinkPlan sink = {.output = c->output,
+                         .header = w.header->str,
+                         .identity = w.identity,
+                         .sweep = w.sweep,
+                         .total = w.total,
+                         .first = w.first,
+                         .step = w.step,
+                         .end = w.total,
+                         .resume = f->resume,
+                         .failures_too = f->shard != NULL};
+  w.sink = sweep_sink_open (&sink, error);
+  return w.sink != NULL && run_points (&w, error) && end_sweep (&w, error);
+}
+
+static gboolean
+run_merge (int argc, char **argv, const CliCommon *c, const SweepFlags *f, GError **error)
+{
+  if (f->vary != NULL || f->shard != NULL || f->resume)
+    return usage (error, "--merge: takes the files of the shards and -o alone");
+  g_autofree const char **files = g_new0 (const char *, argc);
+  for (int i = 1; i < argc; i++)
+    files[i - 1] = argv[i];
+  return sweep_merge (files, c->output, error);
 }
 
 int
@@ -204,13 +348,30 @@ cmd_sweep_run (int argc, char **argv)
        "Values of a key: V1,V2 or FROM..TO*FACTOR; \"A=1,2;B=3,4\" moves keys together",
        "KEY=V1,V2"},
       {"series", 0, 0, G_OPTION_ARG_STRING, &f.series, "Name of the series in the result", "NAME"},
+      {"jobs", 0, 0, G_OPTION_ARG_INT, &f.jobs, "Processes (default: one a core)", "N"},
+      {"resume", 0, 0, G_OPTION_ARG_NONE, &f.resume,
+       "Go on with a sweep that was stopped or killed", NULL},
+      {"shard", 0, 0, G_OPTION_ARG_STRING, &f.shard, "Only the I-th of N parts, for job arrays",
+       "I/N"},
+      {"merge", 0, 0, G_OPTION_ARG_NONE, &f.merge, "Put shards together: --merge A B … -o ALL",
+       NULL},
       {"progress", 0, 0, G_OPTION_ARG_STRING, &f.progress, "auto, always or never", "WHEN"},
       G_OPTION_ENTRY_NULL};
   const CliHelp help = {
       "SCENARIO.json",
-      "Predicts the product of the values; one result a line (CSV, or JSON lines).",
-      "clustersim sweep gpt3-175b-a100 --vary train.micro_batch_sequences=1,2,4", 1, 1};
+      "Predicts the product of the values; one result a line (CSV, or JSON lines; -o FILE.db: "
+      "SQLite).",
+      "clustersim sweep gpt3-175b-a100 --vary train.micro_batch_sequences=1,2,4", 1, -1};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
+  if (f.merge)
+    return run_merge (argc, argv, &c, &f, &error) ? CLI_DONE : cli_fail (error);
+  if (argc > 2) {
+    g_autofree char *quoted = text_quoted (argv[2]);
+    usage (&error,
+           "sweep: one argument too many (found %s; usage: clustersim sweep [OPTION...] %s)",
+           quoted, help.usage);
+    return cli_fail (error);
+  }
   return run (argv[1], &c, &f, &error) ? CLI_DONE : cli_fail (error);
 }

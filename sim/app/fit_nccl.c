@@ -21,6 +21,15 @@ header_clear (Header *h)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Header, header_clear)
 
 /* "#  Rank  0 Group  0 Pid 204199 on  node000 device  0 [0009:01:00] NVIDIA GH200 120GB" */
+static gboolean
+has_host (const Header *h, const char *host)
+{
+  for (guint i = 0; i < h->hosts->len; i++)
+    if (strcmp (h->hosts->pdata[i], host) == 0)
+      return TRUE;
+  return FALSE;
+}
+
 static void
 header_rank (Header *h, const char *line)
 {
@@ -29,11 +38,8 @@ header_rank (Header *h, const char *line)
     return;
   g_autofree char *host = g_strstrip (g_strndup (on + 4, (gsize)(dev - on - 4)));
   h->ranks++;
-  for (guint i = 0; i < h->hosts->len; i++)
-    if (strcmp (h->hosts->pdata[i], host) == 0)
-      goto known;
-  g_ptr_array_add (h->hosts, g_steal_pointer (&host));
-known:
+  if (!has_host (h, host))
+    g_ptr_array_add (h->hosts, g_steal_pointer (&host));
   at = strchr (dev, ']');
   if (at != NULL && h->device == NULL)
     h->device = g_strstrip (g_strdup (at + 1));

@@ -316,8 +316,8 @@ json_value_string (const JsonRef *ref, const char **out, GError **error)
 static gboolean
 value_enum (const JsonRef *ref, const char *const *names, int *out, GError **error)
 {
-  g_autofree char *list = text_list (names, NAMES_SHOWN);
   if (!json_is_string (ref)) {
+    g_autofree char *list = text_list (names, NAMES_SHOWN);
     g_autofree char *allowed = g_strconcat ("one of ", list, NULL);
     return fail_type (ref, allowed, error);
   }
@@ -327,6 +327,7 @@ value_enum (const JsonRef *ref, const char *const *names, int *out, GError **err
       *out = i;
       return TRUE;
     }
+  g_autofree char *list = text_list (names, NAMES_SHOWN);
   g_autofree char *quoted = text_quoted (found);
   const char *near = nearest_name (found, names);
   return json_fail (ref, JSON_ERROR_RANGE, error, "unknown name (found %s; %s%s%sallowed: %s)",

@@ -118,6 +118,7 @@ gboolean law_run_read (const LawArgs *a, const LawModel *m, LawRun *run, GError 
 
 /* Notes of a law, and those on N and D beyond what it was fitted on. */
 void law_note_law (LawReport *r, const LawFile *f);
+void law_note_count (LawReport *r, const Law *law, LawCount count);
 void law_note_range (LawReport *r, const Law *law, double params, double tokens);
 /* Lends the law the repetition constants of muennighoff-2023 when unique tokens are given and it
  * has none of its own; notes it. */

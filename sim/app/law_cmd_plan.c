@@ -244,6 +244,7 @@ optimal (const LawArgs *a, LawReport *r, LawFile *f, LawModel *m, GError **error
     report_model (r, m, f, &b, p.flops);
   if (f->law.non_embedding)
     law_report_note (r, "parameters without embeddings, as the law counts them");
+  law_note_count (r, &f->law, b.count);
   law_note_range (r, &f->law, p.params, p.tokens);
   law_note_law (r, f);
   return TRUE;
@@ -365,6 +366,7 @@ loss (const LawArgs *a, LawReport *r, LawFile *f, LawModel *m, GError **error)
   law_report_group (r, "optimum", "compute-optimal for the same compute");
   report_point (r, &o.same_compute);
   law_report_number (r, "loss_penalty", "loss above it", o.loss_penalty, SHOW_LOSS, "nats/token");
+  law_note_count (r, &f->law, run.count);
   law_note_range (r, &f->law, run.active, run.tokens);
   law_note_law (r, f);
   return TRUE;
@@ -460,6 +462,7 @@ overtrain (const LawArgs *a, LawReport *r, LawFile *f, LawModel *m, GError **err
                    "inference is counted as 2 N FLOPs a token; its utilisation is far below that "
                    "of training, which favours the smaller model further (Sardana 2024, arXiv "
                    "2401.00448)");
+  law_note_count (r, &f->law, b.count);
   law_note_range (r, &f->law, o.run.params, o.run.tokens);
   law_note_law (r, f);
   return TRUE;

@@ -11,9 +11,10 @@ G_DEFINE_QUARK (clustersim - plot - error - quark, plot_error)
 
 typedef enum {
   CELL_TEXT,
-  CELL_AMOUNT,           /* a number that is not negative */
-  CELL_POSITIVE,         /* has a place on a logarithmic axis */
-  CELL_POSITIVE_OR_EMPTY /* empty: the row is left out */
+  CELL_AMOUNT,            /* a number that is not negative */
+  CELL_POSITIVE,          /* has a place on a logarithmic axis */
+  CELL_POSITIVE_OR_EMPTY, /* empty: the row is left out */
+  CELL_AMOUNT_OR_NONE     /* empty: the row is drawn without it */
 } CellKind;
 
 typedef struct {
@@ -47,17 +48,39 @@ static const Column validate_columns[] = {{"id", CELL_TEXT},
                                           {"predicted", CELL_POSITIVE_OR_EMPTY},
                                           {NULL, CELL_TEXT}};
 
+static const Column checkpoint_columns[] = {{"series", CELL_TEXT},
+                                            {"kind", CELL_TEXT},
+                                            {"interval_s", CELL_POSITIVE},
+                                            {"goodput_percent", CELL_AMOUNT},
+                                            {"lo_percent", CELL_AMOUNT},
+                                            {"hi_percent", CELL_AMOUNT},
+                                            {NULL, CELL_TEXT}};
+static const Column goodput_columns[] = {
+    {"series", CELL_TEXT}, {"cause", CELL_TEXT}, {"percent", CELL_AMOUNT}, {NULL, CELL_TEXT}};
+static const Column cost_columns[] = {
+    {"series", CELL_TEXT},        {"gpus", CELL_POSITIVE},
+    {"days", CELL_POSITIVE},      {"days_lo", CELL_POSITIVE},
+    {"days_hi", CELL_POSITIVE},   {"undisturbed_days", CELL_AMOUNT_OR_NONE},
+    {"usd", CELL_AMOUNT_OR_NONE}, {NULL, CELL_TEXT}};
+
+static const Column loss_columns[] = {{"series", CELL_TEXT},
+                                      {"kind", CELL_TEXT},
+                                      {"compute_flops", CELL_POSITIVE},
+                                      {"loss", CELL_POSITIVE},
+                                      {NULL, CELL_TEXT}};
+
 /* max_rows, max_groups: what still makes a picture. group: index of the column that has a line or a
  * colour for each of its texts, -1: none. */
 static const struct {
   const Column *columns;
   guint max_rows, max_groups;
   int group;
-} kinds[] = {{scaling_columns, 100000, 32, 0},
-             {step_columns, 200, 0, -1},
-             {memory_columns, 2048, 0, -1},
-             {validate_columns, 200000, 64, 1}};
-const char *const plot_kinds[] = {"scaling", "step", "memory", "validate", NULL};
+} kinds[] = {{scaling_columns, 100000, 32, 0},  {step_columns, 200, 0, -1},
+             {memory_columns, 2048, 0, -1},     {validate_columns, 200000, 64, 1},
+             {checkpoint_columns, 10000, 8, 0}, {goodput_columns, 2000, 40, 0},
+             {cost_columns, 2000, 8, 0},        {loss_columns, 20000, 32, 0}};
+const char *const plot_kinds[] = {"scaling", "step", "memory", "validate", "checkpoint",
+                                  "goodput", "cost", "loss",   NULL};
 
 static int
 find_kind (const char *kind, GError **error)
@@ -91,11 +114,12 @@ check_number (const CsvTable *t, guint row, int col, CellKind kind, GError **err
   double v;
   if (!csv_double (t, row, col, &v, error))
     return FALSE;
-  if (v > 0 || (v == 0 && kind == CELL_AMOUNT))
+  gboolean amount = kind == CELL_AMOUNT || kind == CELL_AMOUNT_OR_NONE;
+  if (v > 0 || (v == 0 && amount))
     return TRUE;
   g_set_error (error, CSV_ERROR, CSV_ERROR_VALUE, "%s:%u: column \"%s\" must %s (found %g)",
                csv_name (t), csv_line (t, row), csv_col_name (t, (guint)col),
-               kind == CELL_AMOUNT ? "not be negative" : "be above zero on a logarithmic axis", v);
+               amount ? "not be negative" : "be above zero on a logarithmic axis", v);
   return FALSE;
 }
 
@@ -113,6 +137,8 @@ append_row (GString *out, const CsvTable *t, guint row, const Column *columns, c
       append_text (out, cell);
     else if (columns[c].kind == CELL_POSITIVE_OR_EMPTY && *cell == '\0')
       *whole = FALSE;
+    else if (columns[c].kind == CELL_AMOUNT_OR_NONE && *cell == '\0')
+      g_string_append (out, "NaN");
     else if (check_number (t, row, at[c], columns[c].kind, error))
       g_string_append (out, cell);
     else

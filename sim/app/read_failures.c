@@ -5,7 +5,6 @@
 #include "paths.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const profile_keys[] = {"format", "name",        "why",
@@ -263,12 +262,14 @@ date_days (const CsvTable *t, guint row, const TraceCols *c, double *out)
   g_autoptr (GDateTime) date = g_date_time_new_from_iso8601 (iso, utc);
   if (date == NULL)
     return FALSE;
-  unsigned h = 0, m = 0, s = 0;
-  /* lint: allow number: two digits at most, so nothing overflows */
-  int n = sscanf (csv_cell (t, row, c->time), "%2u:%2u:%2u", &h, &m, &s);
   *out = (double)g_date_time_to_unix (date) / 86400.0;
-  if (n >= 2)
-    *out += (h * 3600.0 + m * 60.0 + s) / 86400.0;
+  /* "11:42 PST": what can be read of the time of day. */
+  g_auto (GStrv) part = g_strsplit (csv_cell (t, row, c->time), ":", 3);
+  double unit = 1.0 / 24.0;
+  for (guint i = 0; part[i] != NULL; i++, unit /= 60.0) {
+    guint64 n = g_ascii_strtoull (part[i], NULL, 10);
+    *out += n < 60 ? (double)n * unit : 0.0;
+  }
   return TRUE;
 }
 

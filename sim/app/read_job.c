@@ -165,6 +165,40 @@ job_dist (const JsonRef *obj, const char *key, Dist *out, GPtrArray *inputs, GEr
   return TRUE;
 }
 
+/* A number or distribution of `over` takes the place of that in base whole: merged member by
+ * member, a value would stand beside the points that it replaces. */
+static gboolean
+clear_numbers (JsonDoc *base, const JsonRef *over, const char *path, GError **error)
+{
+  if (!json_is_object (over))
+    return TRUE;
+  if (json_has (over, "value") || json_has (over, "points") || json_has (over, "distribution")) {
+    JsonRef at[SCENARIO_KEY_PARTS + 1];
+    g_auto (GStrv) keys = g_strsplit (path, ".", SCENARIO_KEY_PARTS);
+    if (scenario_locate (base, path, at) == g_strv_length (keys))
+      return json_doc_set (base, path, "0", error);
+    return TRUE;
+  }
+  for (int i = 0; i < json_len (over); i++) {
+    JsonRef one = json_item (over, i);
+    g_autofree char *below =
+        *path != '\0' ? g_strdup_printf ("%s.%s", path, one.key) : g_strdup (one.key);
+    if (!clear_numbers (base, &one, below, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+merge_over (JsonDoc *base, JsonDoc *over, GError **error)
+{
+  JsonRef root = json_root (over);
+  if (!clear_numbers (base, &root, "", error))
+    return FALSE;
+  json_doc_merge (base, over);
+  return TRUE;
+}
+
 gboolean
 job_part (const JsonRef *obj, const char *key, const char *kind, JsonDoc **file, JsonRef *out,
           GError **error)
@@ -194,7 +228,8 @@ job_part (const JsonRef *obj, const char *key, const char *kind, JsonDoc **file,
     return FALSE;
   g_autoptr (JsonDoc) over = json_doc_copy (out);
   json_doc_remove (over, "extends");
-  json_doc_merge (*file, over);
+  if (!merge_over (*file, over, error))
+    return FALSE;
   *out = json_root (*file);
   return TRUE;
 }
@@ -506,12 +541,11 @@ with_defaults (const JsonRef *root, GError **error)
     json_fail (&job, JSON_ERROR_FILE, error, "the defaults of a job: %s", why->message);
     return NULL;
   }
-  JsonDoc *doc = scenario_load_chain (path, "jobs", error);
-  if (doc == NULL)
-    return NULL;
+  g_autoptr (JsonDoc) doc = scenario_load_chain (path, "jobs", error);
   g_autoptr (JsonDoc) over = json_doc_copy (root);
-  json_doc_merge (doc, over);
-  return doc;
+  if (doc == NULL || !merge_over (doc, over, error))
+    return NULL;
+  return g_steal_pointer (&doc);
 }
 
 static gboolean

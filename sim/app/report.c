@@ -15,14 +15,19 @@ static void
 line_layout (GString *out, const Spec *s)
 {
   const ParallelSpec *p = &s->parallel;
+  g_autofree char *recompute = spec_recompute_text (s);
+  g_autofree char *experts = s->model.num_experts > 0 ? g_strdup_printf ("  ep %" G_GINT64_FORMAT
+                                                                         "  etp %" G_GINT64_FORMAT,
+                                                                         p->ep, spec_expert_tp (s))
+                                                      : g_strdup ("");
   g_string_append_printf (out,
                           "layout       tp %" G_GINT64_FORMAT "  cp %" G_GINT64_FORMAT
                           "  pp %" G_GINT64_FORMAT "  vpp %" G_GINT64_FORMAT
-                          "  dp %" G_GINT64_FORMAT "  %s%s, zero %" G_GINT64_FORMAT
+                          "  dp %" G_GINT64_FORMAT "%s  %s%s, zero %" G_GINT64_FORMAT
                           ", %s, recompute %s\n",
-                          p->tp, p->cp, p->pp, p->vpp, p->dp, p->schedule,
+                          p->tp, p->cp, p->pp, p->vpp, p->dp, experts, p->schedule,
                           p->sequence_parallel ? ", sequence parallel" : "", p->zero_stage,
-                          precision_of (s), recompute_names[s->train.recompute]);
+                          precision_of (s), recompute);
   g_string_append_printf (out,
                           "batch        %" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
                           " tokens, micro-batch %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
@@ -52,6 +57,22 @@ line_stages (GString *out, const Spec *s, const Prediction *p)
   }
   g_string_append_printf (out, "   (stages 0 to %u; embedding on the first, loss on the last)\n",
                           n - 1);
+}
+
+static void
+line_hetero (GString *out, const Prediction *p)
+{
+  const HeteroResult *h = &p->hetero;
+  if (h->healthy_s <= 0)
+    return;
+  g_string_append_printf (out,
+                          "healthy      %.4f s with all GPUs alike: %+.2f %% by what differs\n",
+                          h->healthy_s, 100.0 * (h->mean_s / h->healthy_s - 1.0));
+  if (h->steps > 1)
+    g_string_append_printf (out, "steps        %u simulated: %.4f … %.4f s\n", h->steps, h->min_s,
+                            h->max_s);
+  g_string_append_printf (out, "simulated    %u %s\n", h->simulated,
+                          h->folded ? "classes of GPUs" : "GPUs");
 }
 
 static void
@@ -143,6 +164,7 @@ report_text (GString *out, const Spec *s, const Prediction *p, const StepInterva
       out, "\nstep time    %.4f s   (measured should lie in %.4g … %.4g s four times in five)\n",
       p->step_s, p->step_s * iv->lo, p->step_s * iv->hi);
   line_published (out, s, p);
+  line_hetero (out, p);
   g_string_append_printf (out, "throughput   %s tokens/s, %.1f tokens/s/GPU\n", rate,
                           p->tokens_per_s_per_gpu);
   g_string_append_printf (
@@ -263,6 +285,17 @@ report_json_members (JsonWriter *w, const Spec *s, const Prediction *p, const St
   jw_double (w, NULL, p->step_s * iv->lo);
   jw_double (w, NULL, p->step_s * iv->hi);
   jw_end_array (w);
+  if (p->hetero.healthy_s > 0) {
+    jw_begin_object (w, "heterogeneity");
+    jw_double (w, "healthy_step_time_s", p->hetero.healthy_s);
+    jw_double (w, "slowdown", p->hetero.mean_s / p->hetero.healthy_s);
+    jw_int (w, "steps", p->hetero.steps);
+    jw_double (w, "min_step_time_s", p->hetero.min_s);
+    jw_double (w, "max_step_time_s", p->hetero.max_s);
+    jw_int (w, "simulated", p->hetero.simulated);
+    jw_bool (w, "folded", p->hetero.folded);
+    jw_end_object (w);
+  }
   if (s->published_step_s > 0) {
     jw_double (w, "published_step_time_s", s->published_step_s);
     jw_double (w, "error_pct", 100.0 * (p->step_s / s->published_step_s - 1.0));

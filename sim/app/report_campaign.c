@@ -259,28 +259,36 @@ report_goodput_csv (GString *out, const CampaignReport *r)
   }
 }
 
+static void
+checkpoint_row (GString *out, const CampaignReport *r, const char *kind, double interval_s,
+                double mean, double lo, double hi)
+{
+  report_csv_field (out, r->name);
+  g_string_append_printf (out, ",%s", kind);
+  put (out, interval_s);
+  put (out, 100 * mean);
+  put (out, 100 * fmax (lo, 0.0));
+  put (out, 100 * fmin (hi, 1.0));
+  g_string_append_c (out, '\n');
+}
+
 void
 report_checkpoint_csv (GString *out, const CampaignReport *r)
 {
   const IntervalCurve *k = r->curve;
   g_assert (k != NULL);
-  g_string_append (out,
-                   "series,interval_s,goodput_percent,lo_percent,hi_percent,exact_percent,best_s,"
-                   "best_percent,flat_lo_s,flat_hi_s\n");
+  g_string_append (out, "series,kind,interval_s,goodput_percent,lo_percent,hi_percent\n");
   for (guint i = 0; i < k->n; i++) {
     const CurvePoint *p = &k->point[i];
-    report_csv_field (out, r->name);
-    put (out, p->interval_s);
-    put (out, 100 * p->goodput.mean);
-    put (out, 100 * fmax (p->goodput.lo, 0.0));
-    put (out, 100 * fmin (p->goodput.hi, 1.0));
-    put (out, p->exact >= 0 ? 100 * p->exact : NAN);
-    put (out, k->best_s);
-    put (out, 100 * k->best_goodput);
-    put (out, k->flat_lo_s);
-    put (out, k->flat_hi_s);
-    g_string_append_c (out, '\n');
+    checkpoint_row (out, r, "simulated", p->interval_s, p->goodput.mean, p->goodput.lo,
+                    p->goodput.hi);
+    if (p->exact >= 0.0)
+      checkpoint_row (out, r, "closed form", p->interval_s, p->exact, p->exact, p->exact);
   }
+  double best = k->best_goodput;
+  checkpoint_row (out, r, "best", k->best_s, best, best, best);
+  checkpoint_row (out, r, "flat from", k->flat_lo_s, best, best, best);
+  checkpoint_row (out, r, "flat to", k->flat_hi_s, best, best, best);
 }
 
 void

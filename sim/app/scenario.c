@@ -12,11 +12,11 @@
 
 static const struct {
   const char *key, *kind;
+  gboolean late; /* its reader resolves "extends" itself */
 } parts[] = {
-    {"model", "models"},
-    {"software", "software"},
-    {"cluster.gpu", "hw"},
-    {"cluster.fabric", "fabrics"},
+    {"model", "models", FALSE},         {"software", "software", FALSE},
+    {"cluster.gpu", "hw", FALSE},       {"cluster.fabric", "fabrics", FALSE},
+    {"job.failures", "failures", TRUE}, {"job.prices", "prices", TRUE},
 };
 
 /* ---- extends ---- */
@@ -169,7 +169,7 @@ expand_extends (JsonDoc *doc, GError **error)
 {
   for (guint i = 0; i < G_N_ELEMENTS (parts); i++) {
     JsonRef at[SCENARIO_KEY_PARTS + 1], part;
-    if (!find_part (doc, parts[i].key, at, &part) || !json_is_object (&part) ||
+    if (parts[i].late || !find_part (doc, parts[i].key, at, &part) || !json_is_object (&part) ||
         !json_has (&part, "extends"))
       continue;
     /* Errors are to show the place in the scenario, so that the name is looked up there first. */

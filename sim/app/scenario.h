@@ -28,6 +28,16 @@ JsonDoc *scenario_document (const char *path, const char *const *sets, GError **
 gboolean scenario_set (JsonDoc *doc, const char *key_value, GError **error);
 gboolean scenario_read (JsonDoc *doc, Spec *out, GError **error);
 
+/* Parts that were read before, for the many scenarios of a sweep: a part that is named or written
+ * in the same way is read once. out borrows from the cache, which must outlive it, and holds until
+ * the next reading with the same cache; its prov lists only what this call itself read. Else as
+ * scenario_read, which is this call without a cache. */
+typedef struct ScenarioParts ScenarioParts;
+ScenarioParts *scenario_parts_new (void);
+void scenario_parts_free (ScenarioParts *c);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (ScenarioParts, scenario_parts_free)
+gboolean scenario_read_shared (JsonDoc *doc, ScenarioParts *cache, Spec *out, GError **error);
+
 /* An error of predicting what doc says (a schedule that cannot be, a step beyond the clock) gets
  * the place of the key that it is about, as those of scenario_read have; others stay as they are.
  */

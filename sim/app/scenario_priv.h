@@ -16,4 +16,18 @@ guint scenario_locate (JsonDoc *doc, const char *dotted, JsonRef at[SCENARIO_KEY
  * file. Errors are placed at ref. */
 char *scenario_find_file (const JsonRef *ref, const char *kind, GError **error);
 
+/* ---- scenario_parts.c: each reads its part into s and notes its name among the profiles; cache
+ * may be NULL ---- */
+gboolean scenario_read_devices (const JsonRef *root, ScenarioParts *cache, Spec *s, GError **error);
+gboolean scenario_read_model (const JsonRef *root, ScenarioParts *cache, Spec *s, GError **error);
+gboolean scenario_read_software (const JsonRef *root, ScenarioParts *cache, Spec *s,
+                                 GError **error);
+/* The GPU of a second type, in obj under "gpu". */
+gboolean scenario_read_second_gpu (const JsonRef *obj, Spec *s, GError **error);
+/* Forgets all parts when there are too many; nobody may borrow any. */
+void scenario_parts_trim (ScenarioParts *c);
+
+/* Notes among the assumed what was filled in for the user. */
+void scenario_assume (Spec *s, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
 #endif

@@ -1,14 +1,10 @@
 /* Scenario values: a merged document → Spec. Keys are checked before any profile is read, so that
  * the first error of a file is the nearest to its top. */
-#include "import_hf.h"
 #include "layout.h"
 #include "paths.h"
 #include "program.h"
-#include "read_fabric.h"
-#include "read_gpu.h"
+#include "read_hetero.h"
 #include "read_job.h"
-#include "read_model.h"
-#include "read_software.h"
 #include "scenario_priv.h"
 #include "sched.h"
 
@@ -22,9 +18,9 @@
 #define VPP_MAX       10000
 #define EVENTS_MAX    G_GINT64_CONSTANT (9007199254740991)
 
-static const char *const root_keys[] = {"format", "name",     "description", "cluster",
-                                        "model",  "software", "train",       "parallel",
-                                        "job",    "run",      "published",   NULL};
+static const char *const root_keys[] = {
+    "format",   "name", "description", "cluster",   "model",         "software", "train",
+    "parallel", "job",  "run",         "published", "heterogeneity", NULL};
 static const char *const cluster_keys[] = {
     "gpu",          "gpus_per_node", "nodes", "gpus", "fabric", "price_usd_per_gpu_hour",
     "node_power_W", "pue",           NULL};
@@ -59,11 +55,9 @@ scenario_default_software (const char *gpu_name G_GNUC_UNUSED)
   return "megatron-core-2024";
 }
 
-static void assume (Spec *s, const char *format, ...) G_GNUC_PRINTF (2, 3);
-
 /* Notes what was filled in for the user. */
-static void
-assume (Spec *s, const char *format, ...)
+void
+scenario_assume (Spec *s, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -161,11 +155,11 @@ read_train (const JsonRef *root, Spec *s, GError **error)
   t->recompute = (Recompute)recompute;
   t->causal_flops = convention == 0;
   if (!json_has (&ref, "micro_batch_sequences"))
-    assume (s, "train.micro_batch_sequences is not given: 1");
+    scenario_assume (s, "train.micro_batch_sequences is not given: 1");
   if (!json_has (&ref, "precision"))
-    assume (s, "train.precision is not given: %s", dtype_names[precision]);
+    scenario_assume (s, "train.precision is not given: %s", dtype_names[precision]);
   if (!json_has (&ref, "recompute"))
-    assume (s, "train.recompute is not given: %s", recompute_names[recompute]);
+    scenario_assume (s, "train.recompute is not given: %s", recompute_names[recompute]);
   return TRUE;
 }
 
@@ -273,7 +267,7 @@ read_parallel (const JsonRef *root, Spec *s, GError **error)
   p->tp = p->cp = p->pp = p->vpp = p->ep = 1;
   p->dp = p->shard_size = p->hpz_size = 0;
   if (!json_has (root, "parallel")) {
-    assume (s, "parallel is not given: data parallel over all GPUs");
+    scenario_assume (s, "parallel is not given: data parallel over all GPUs");
     g_free (p->schedule);
     p->schedule = g_strdup ("1f1b");
     return TRUE;
@@ -325,166 +319,17 @@ read_published (const JsonRef *root, Spec *s, GError **error)
   return TRUE;
 }
 
-/* ---- parts ---- */
+/* ---- what differs ---- */
 
-/* A part of the scenario and the object that holds it: in place, or the root of its own file. */
-typedef struct {
-  JsonDoc *file; /* NULL when in place */
-  JsonRef in_scenario, object;
-  char *name; /* for reports */
-} ProfilePart;
-
-static void
-part_clear (ProfilePart *p)
-{
-  g_clear_pointer (&p->file, json_doc_free);
-  g_clear_pointer (&p->name, g_free);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (ProfilePart, part_clear)
-
+/* What differs between GPUs, and the profile of a second type of them. */
 static gboolean
-part_from_file (ProfilePart *p, const char *kind, GError **error)
+read_differences (const JsonRef *root, Spec *s, GError **error)
 {
-  g_autofree char *path = scenario_find_file (&p->in_scenario, kind, error);
-  p->file = path == NULL ? NULL : scenario_load_chain (path, kind, error);
-  if (p->file == NULL)
+  JsonRef second;
+  gboolean has = FALSE;
+  if (!read_hetero (root, s, &second, &has, error))
     return FALSE;
-  p->object = json_root (p->file);
-  p->name = g_path_get_basename (path);
-  if (g_str_has_suffix (p->name, ".json"))
-    p->name[strlen (p->name) - strlen (".json")] = '\0';
-  return TRUE;
-}
-
-/* Opens the part under key of obj, and notes its name among the profiles of s. p->object borrows p:
- * do not copy it. */
-static gboolean
-part_open (ProfilePart *p, const JsonRef *obj, const char *key, const char *kind, Spec *s,
-           GError **error)
-{
-  const char *name = "unnamed";
-  if (!json_get_any (obj, key, &p->in_scenario, error))
-    return FALSE;
-  if (json_is_string (&p->in_scenario)) {
-    if (!part_from_file (p, kind, error))
-      return FALSE;
-    g_ptr_array_add (s->profiles, g_strdup_printf ("%s/%s", kind, p->name));
-    return TRUE;
-  }
-  if (!json_is_object (&p->in_scenario))
-    return json_fail (&p->in_scenario, JSON_ERROR_TYPE, error,
-                      "wrong type (allowed: a name, a path of a .json file, or an object)");
-  p->object = p->in_scenario;
-  if (!json_opt_string (&p->object, "name", &name, error))
-    return FALSE;
-  p->name = g_strdup (name);
-  g_ptr_array_add (s->profiles, g_strdup_printf ("%s/%s (in place)", kind, name));
-  return TRUE;
-}
-
-static gboolean
-read_devices (const JsonRef *root, Spec *s, GError **error)
-{
-  g_auto (ProfilePart) gpu = {0}, fabric = {0};
-  JsonRef cluster;
-  if (!json_get_object (root, "cluster", &cluster, error) ||
-      !part_open (&gpu, &cluster, "gpu", "hw", s, error))
-    return FALSE;
-  s->gpu = read_gpu_profile (&gpu.object, gpu.name, s->prov, error);
-  if (s->gpu == NULL || !part_open (&fabric, &cluster, "fabric", "fabrics", s, error))
-    return FALSE;
-  s->fabric = read_fabric (&fabric.object, fabric.name, s->prov, error);
-  return s->fabric != NULL;
-}
-
-/* "model": { "hf_config": PATH }; s->model is not initialised. */
-static gboolean
-read_hf_model (const JsonRef *model, Spec *s, GError **error)
-{
-  static const char *const keys[] = {"hf_config", NULL};
-  JsonRef at;
-  const char *name;
-  if (!json_check_keys (model, keys, error) ||
-      !json_get_string (model, "hf_config", &name, error) ||
-      !json_get_any (model, "hf_config", &at, error))
-    return FALSE;
-  g_autofree char *path = path_relative_to (name, json_file (&at));
-  if (!g_file_test (path, G_FILE_TEST_EXISTS))
-    return json_fail (&at, JSON_ERROR_FILE, error, "no such file (found \"%s\")", path);
-  g_autoptr (JsonDoc) doc = json_doc_load (path, error);
-  if (doc == NULL)
-    return FALSE;
-  JsonRef root = json_root (doc);
-  g_autofree char *base = g_path_get_basename (path);
-  g_ptr_array_add (s->profiles, g_strdup_printf ("models/%s (Hugging Face)", base));
-  return import_hf_config (&root, &s->model, NULL, error);
-}
-
-/* As read_hf_model, for a model in our own form. */
-static gboolean
-read_own_model (const JsonRef *root, Spec *s, GError **error)
-{
-  g_auto (ProfilePart) part = {0};
-  if (!part_open (&part, root, "model", "models", s, error) ||
-      !read_model (&part.object, &s->model, error))
-    return FALSE;
-  if (s->model.name == NULL)
-    s->model.name = g_strdup (part.name);
-  return TRUE;
-}
-
-static gboolean
-read_scenario_model (const JsonRef *root, Spec *s, GError **error)
-{
-  JsonRef model;
-  if (!json_get_any (root, "model", &model, error))
-    return FALSE;
-  model_clear (&s->model); /* the readers initialise it */
-  gboolean hf = json_is_object (&model) && json_has (&model, "hf_config");
-  if (hf ? read_hf_model (&model, s, error) : read_own_model (root, s, error))
-    return TRUE;
-  model_init (&s->model);
-  return FALSE;
-}
-
-/* s->software is not initialised. */
-static gboolean
-read_default_software (const JsonRef *root, Spec *s, GError **error)
-{
-  const char *name = scenario_default_software (gpu_name (s->gpu));
-  g_autoptr (GError) why = NULL;
-  g_autofree char *path = data_find ("software", name, NULL, &why);
-  if (path == NULL) {
-    JsonRef at = {root->doc, NULL, root, "software", -1};
-    return json_fail (&at, (JsonError)why->code, error, "is not given, and its default: %s",
-                      why->message);
-  }
-  g_autoptr (JsonDoc) doc = scenario_load_chain (path, "software", error);
-  if (doc == NULL)
-    return FALSE;
-  JsonRef object = json_root (doc);
-  assume (s, "software is not given: %s", name);
-  g_ptr_array_add (s->profiles, g_strconcat ("software/", name, NULL));
-  return read_software (&object, &s->software, s->prov, error);
-}
-
-static gboolean
-read_named_software (const JsonRef *root, Spec *s, GError **error)
-{
-  g_auto (ProfilePart) part = {0};
-  return part_open (&part, root, "software", "software", s, error) &&
-         read_software (&part.object, &s->software, s->prov, error);
-}
-
-static gboolean
-read_scenario_software (const JsonRef *root, Spec *s, GError **error)
-{
-  software_clear (&s->software); /* the reader initialises it */
-  if (json_has (root, "software") ? read_named_software (root, s, error)
-                                  : read_default_software (root, s, error))
-    return TRUE;
-  software_init (&s->software);
-  return FALSE;
+  return !has || scenario_read_second_gpu (&second, s, error);
 }
 
 /* ---- the whole ---- */
@@ -546,20 +391,28 @@ read_name (JsonDoc *doc, const JsonRef *root, Spec *s, GError **error)
 }
 
 static gboolean
-read_all (JsonDoc *doc, Spec *s, GError **error)
+read_all (JsonDoc *doc, ScenarioParts *parts, Spec *s, GError **error)
 {
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
          read_parallel (&root, s, error) && read_job_keys (&root, error) &&
          read_run (&root, s, error) && read_published (&root, s, error) &&
-         read_devices (&root, s, error) && read_scenario_model (&root, s, error) &&
-         read_scenario_software (&root, s, error) && check_spec (doc, s, error);
+         scenario_read_devices (&root, parts, s, error) && read_differences (&root, s, error) &&
+         scenario_read_model (&root, parts, s, error) &&
+         scenario_read_software (&root, parts, s, error) && check_spec (doc, s, error);
 }
 
 gboolean
 scenario_read (JsonDoc *doc, Spec *out, GError **error)
 {
+  return scenario_read_shared (doc, NULL, out, error);
+}
+
+gboolean
+scenario_read_shared (JsonDoc *doc, ScenarioParts *parts, Spec *out, GError **error)
+{
+  scenario_parts_trim (parts);
   spec_init (out);
   g_clear_pointer (&out->prov, g_ptr_array_unref);
   out->prov = g_ptr_array_new_with_free_func ((GDestroyNotify)prov_entry_free);
@@ -567,7 +420,7 @@ scenario_read (JsonDoc *doc, Spec *out, GError **error)
     out->profiles = g_ptr_array_new_with_free_func (g_free);
   if (out->assumed == NULL)
     out->assumed = g_ptr_array_new_with_free_func (g_free);
-  if (read_all (doc, out, error))
+  if (read_all (doc, parts, out, error))
     return TRUE;
   spec_clear (out);
   memset (out, 0, sizeof *out);

@@ -81,8 +81,9 @@ row_chosen (const CsvTable *t, guint row, const ValidateOptions *opt, int class_
 
 /* ---- kinds of tables ---- */
 
-static const TableKind *const kinds[] = {&table_runs,      &table_collectives,    &table_gemm,
-                                         &table_attention, &table_attention_wide, &table_gemm_wide};
+static const TableKind *const kinds[] = {&table_memory,   &table_runs,      &table_collectives,
+                                         &table_gemm,     &table_attention, &table_attention_wide,
+                                         &table_gemm_wide};
 
 static gboolean
 has_columns (const CsvTable *t, const TableKind *k)

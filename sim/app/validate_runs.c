@@ -539,7 +539,8 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
       !row_parallel (c, row, s, software, assumed, reason) ||
       !row_machine (c, row, s, software, reason))
     return FALSE;
-  row_settings_apply (c->rules->settings, c->t, row, s);
+  if (!row_settings_apply (c->rules->settings, c->t, row, s, reason))
+    return FALSE;
   g_autoptr (GError) err = NULL;
   if (!spec_check (s, NULL, &err))
     return skip (reason, "%s", err->message);

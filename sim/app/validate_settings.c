@@ -197,7 +197,7 @@ read_setting (const JsonRef *obj, Setting *s, GError **error)
   }
   s->set = g_strdup (set);
   s->value = g_strdup (value);
-  gboolean found = FALSE;
+  gboolean found = strcmp (set, "skip") == 0;
   for (gsize i = 0; i < G_N_ELEMENTS (known); i++)
     found |= strcmp (known[i].name, set) == 0;
   return found || json_fail (obj, JSON_ERROR_RANGE, error, "no such setting (found \"%s\")", set);
@@ -223,8 +223,8 @@ row_settings_read (const JsonRef *rules, GError **error)
   return g_steal_pointer (&s);
 }
 
-void
-row_settings_apply (const RowSettings *s, const CsvTable *t, guint row, Spec *spec)
+gboolean
+row_settings_apply (const RowSettings *s, const CsvTable *t, guint row, Spec *spec, char **reason)
 {
   for (guint i = 0; i < s->list->len; i++) {
     const Setting *one = &g_array_index (s->list, Setting, i);
@@ -239,9 +239,14 @@ row_settings_apply (const RowSettings *s, const CsvTable *t, guint row, Spec *sp
         value = g_match_info_expand_references (match, one->value, NULL);
       }
     }
+    if (all && strcmp (one->set, "skip") == 0) {
+      *reason = g_steal_pointer (&value);
+      return FALSE;
+    }
     if (all && value != NULL)
       apply_one (spec, one->set, value);
   }
+  return TRUE;
 }
 
 /* ---- columns of experts ---- */

@@ -17,7 +17,9 @@ RowSettings *row_settings_read (const JsonRef *rules, GError **error); /* the ro
 void row_settings_free (RowSettings *s);                               /* NULL is fine */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RowSettings, row_settings_free)
 
-void row_settings_apply (const RowSettings *s, const CsvTable *t, guint row, Spec *spec);
+/* FALSE, with a reason that the caller frees, when a setting says to skip the row. */
+gboolean row_settings_apply (const RowSettings *s, const CsvTable *t, guint row, Spec *spec,
+                             char **reason);
 
 /* The columns of experts into spec->model, which holds the shipped architecture where known is
  * TRUE. FALSE, with a reason that the caller frees, when the row does not say enough. */

@@ -1,10 +1,11 @@
 /* bench_maxmin: flow changes a second, each solved exactly, on a two-tier Clos with 8 rails: 8,192
  * flows between random pairs within their rail; one leaves and another comes, a solve after each.
- * Every leaf has 32 ports down and 32 up, the spine of a flow is drawn. Exit status 1 below
- * MIN_PER_S.
+ * Processor time, since other work on the machine slows wall time only. Every leaf has 32 ports
+ * down and 32 up, the spine of a flow is drawn. Exit status 1 below MIN_PER_S.
  */
 #include <math.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "maxmin.h"
 #include "rng.h"
@@ -40,6 +41,15 @@ path (SimRng *rng, guint32 *out)
   return n;
 }
 
+static double
+now_us (void)
+{
+  struct rusage u;
+  getrusage (RUSAGE_SELF, &u);
+  return 1e6 * (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+         (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
 int
 main (void)
 {
@@ -53,9 +63,9 @@ main (void)
     guint n = path (&rng, links);
     id[f] = maxmin_add (m, links, NULL, n, INFINITY);
   }
-  gint64 t0 = g_get_monotonic_time ();
+  double t0_us = now_us ();
   maxmin_solve (m, NULL);
-  gint64 t1 = g_get_monotonic_time ();
+  double t1_us = now_us ();
   guint64 before = maxmin_n_visited (m);
   for (guint i = 0; i < CHANGES / 2; i++) {
     guint f = (guint)sim_rng_below (&rng, FLOWS);
@@ -65,12 +75,12 @@ main (void)
     id[f] = maxmin_add (m, links, NULL, n, INFINITY);
     maxmin_solve (m, NULL);
   }
-  double s = (double)(g_get_monotonic_time () - t1) * 1e-6;
+  double s = (now_us () - t1_us) * 1e-6;
   double per_s = CHANGES / s;
   printf (
       "maxmin  8,192 flows, random pairs within a rail: full solve %.0f us, %.0f changes/s, %.0f "
       "flows looked at per change\n",
-      (double)(t1 - t0), per_s, (double)(maxmin_n_visited (m) - before) / CHANGES);
+      t1_us - t0_us, per_s, (double)(maxmin_n_visited (m) - before) / CHANGES);
   maxmin_free (m);
   g_free (cap);
   g_free (id);

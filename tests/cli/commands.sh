@@ -13,7 +13,7 @@ cat > "$tmp/config.json" <<'JSON'
 JSON
 # So do those of plot and fit.
 cp tests/data/plot/scaling.csv "$tmp/sweep.csv"
-[ ! -e calibrate/samples/cpu.jsonl ] || cp calibrate/samples/cpu.jsonl "$tmp/samples.jsonl"
+ln -s "$PWD/calibrate" "$tmp/calibrate"
 ln -s "$PWD/plots" "$tmp/plots"
 ln -s "$CLUSTERSIM_SCENARIOS" "$tmp/scenarios"
 ln -s "$CLUSTERSIM" "$tmp/clustersim"
@@ -28,9 +28,6 @@ for c in $commands; do
   sed -n '/^Example/,$s/^  clustersim /clustersim /p' "$out" >"$tmp/examples"
   [ -s "$tmp/examples" ] && ok "$c has an example" || nok "$c has an example"
   while read -r line; do
-    case $line in *' samples.jsonl '*)
-      [ -e "$tmp/samples.jsonl" ] || { skip "$line" "no recorded samples here"; continue; } ;;
-    esac
     (cd "$tmp" && PATH=$tmp:$PATH sh -c "$line") >"$out" 2>"$err" </dev/null
     rc=$?
     if [ $rc -eq 0 ] && [ ! -s "$err" ] && { [ -s "$out" ] || case $line in *' -o '*) true ;; *) false ;; esac }

@@ -52,6 +52,19 @@ sim predict $s --set train.global_batch_sequences=128 --format csv
 sed -n 2p "$out" >"$tmp/one"
 sim sweep $s --vary train.global_batch_sequences=128
 sed -n 2p "$out" | sed 's/^128,//' | cmp -s - "$tmp/one" && ok "a point is a prediction" || nok "a point is a prediction"
+# Points share the profiles that are given by name.
+for gpu in A100-SXM-80GB H100-SXM-80GB; do
+  for fabric in dgx-a100-hdr dgx-h100-ndr; do
+    for mbs in 1 2; do
+      "$CLUSTERSIM" predict $s --set cluster.gpu=$gpu --set cluster.fabric=$fabric \
+        --set train.micro_batch_sequences=$mbs --set parallel.vpp=1 --set parallel.schedule=1f1b --format csv |
+        sed -n 2p
+    done
+  done
+done >"$tmp/each"
+sim sweep $s --vary cluster.gpu=A100-SXM-80GB,H100-SXM-80GB --vary cluster.fabric=dgx-a100-hdr,dgx-h100-ndr \
+  --vary train.micro_batch_sequences=1,2 --set parallel.vpp=1 --set parallel.schedule=1f1b
+sed 1d "$out" | cut -d, -f4- | cmp -s - "$tmp/each" && ok "devices are shared rightly" || nok "devices are shared rightly"
 sim sweep $s --vary parallel.tp=8 -o "$tmp/file"
 [ $rc -eq 0 ] && [ ! -s "$out" ] && [ "$(wc -l <"$tmp/file")" -eq 2 ] && ok "-o FILE" || nok "-o FILE"
 sim sweep $s --vary parallel.tp=8 --progress always

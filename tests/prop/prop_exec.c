@@ -7,11 +7,21 @@
 
 #include "breakdown.h"
 #include "compile.h"
+#include "compile_eval.h"
 
 static guint
 rnd (guint low, guint high)
 {
   return (guint)g_test_rand_int_range ((gint32)low, (gint32)high + 1);
+}
+
+/* n cases; fewer with sanitizers, more in make test-full. */
+static guint
+scaled (guint n)
+{
+  const char *san = g_getenv ("SANITIZED");
+  n = g_getenv ("CLUSTERSIM_TEST_FULL") != NULL ? 5 * n : n;
+  return san != NULL && *san != '\0' ? n / 4 : n;
 }
 
 static gboolean
@@ -232,8 +242,7 @@ check_breakdown (const ProgramSet *set, const ExecResult *res)
 static void
 prop_programs (void)
 {
-  guint runs = 0, deadlocks = 0,
-        rounds = g_getenv ("SANITIZED") != NULL && *g_getenv ("SANITIZED") != '\0' ? 1000 : 4000;
+  guint runs = 0, deadlocks = 0, rounds = scaled (4000);
   for (guint round = 0; round < rounds; round++) {
     g_autoptr (ProgramSet) set = random_set ();
     gsize n = (gsize)set->n_ranks * set->n_streams;
@@ -355,7 +364,9 @@ random_layout (Spec *s, guint pp, guint vpp, guint m)
   p->pp = pp;
   p->vpp = vpp;
   p->dp = (gint64)1 << rnd (0, 4);
-  p->zero_stage = rnd (0, 2);
+  p->zero_stage = rnd (0, 3);
+  p->fsdp = p->zero_stage == 3 && flip ();
+  p->ep = 1;
   p->sequence_parallel = p->tp > 1 && flip ();
   s->cluster.gpus_per_node = 8;
   s->cluster.gpus = p->tp * p->pp * p->dp;
@@ -371,6 +382,22 @@ random_layout (Spec *s, guint pp, guint vpp, guint m)
   s->model.head_dim = 64;
   s->model.gated_mlp = flip ();
   s->model.tied_embeddings = flip ();
+}
+
+/* Layers of other kinds: experts, windows, a first dense one. */
+static void
+random_kinds (Spec *s)
+{
+  ModelSpec *m = &s->model;
+  m->num_experts = flip () && flip () ? 8 : 0;
+  m->experts_per_token = 2;
+  m->moe_ffn_hidden = m->hidden;
+  m->moe_every = 1 + flip ();
+  m->dense_first_layers = flip ();
+  m->sliding_window = flip () ? 256 : 0;
+  m->sliding_period = flip () ? 2 : 0;
+  if (m->num_experts > 0)
+    s->parallel.ep = MIN (s->parallel.dp, (gint64)1 << rnd (0, 3));
 }
 
 static void
@@ -395,10 +422,33 @@ random_software (SoftwareProfile *sw)
   sw->cuda_graph = flip () && flip ();
 }
 
+/* The short way, where it can be taken: the same step, to the tick. */
+static guint
+check_eval (const Spec *s, const SchedTable *t, const StageLayers *sl, const ExecResult *res,
+            const Breakdown *bd)
+{
+  StepTimes short_way;
+  g_autoptr (GError) error = NULL;
+  gboolean ok = compile_eval (s, t, sl, NULL, &short_way, &error);
+  g_assert_no_error (error);
+  if (!ok)
+    return 0;
+  g_assert_cmpint (short_way.end, ==, res->end);
+  g_assert_cmpuint (short_way.last_rank, ==, res->last_rank);
+  g_assert_cmpuint (short_way.operations, ==, res->operations);
+  g_assert_cmpuint (short_way.fingerprint, ==, res->fingerprint);
+  for (guint p = 0; p < PART_COUNT; p++)
+    if (short_way.breakdown.part[p] != bd->part[p])
+      g_error ("%s is %" G_GINT64_FORMAT " the short way, %" G_GINT64_FORMAT " by programs",
+               part_names[p], short_way.breakdown.part[p], bd->part[p]);
+  return 1;
+}
+
 static void
 prop_steps (void)
 {
-  guint rounds = g_getenv ("SANITIZED") != NULL && *g_getenv ("SANITIZED") != '\0' ? 100 : 400;
+  guint evaluated = 0, legal = 0;
+  guint rounds = scaled (400);
   Spec s;
   ut_spec (&s, NULL);
   for (guint round = 0; round < rounds; round++) {
@@ -408,11 +458,15 @@ prop_steps (void)
     if (t->ranks == 1 && vpp > 1)
       continue;
     random_layout (&s, t->ranks, vpp, t->microbatches);
+    random_kinds (&s);
     random_software (&s.software);
     g_free (s.parallel.schedule);
     s.parallel.schedule = g_strdup ("1f1b"); /* the table is given */
-    g_assert_true (spec_check (&s, NULL, &error));
-    g_assert_no_error (error);
+    if (!spec_check (&s, NULL, &error)) {
+      g_assert_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT);
+      continue;
+    }
+    legal++;
     StageLayers sl;
     g_assert_true (stage_layers_init (&sl, &s, &error));
     g_autoptr (ProgramSet) set = compile_step (&s, t, &sl, NULL, &error);
@@ -423,9 +477,14 @@ prop_steps (void)
     Breakdown bd;
     breakdown_compute (set, &res, res.last_rank, STREAM_COMPUTE, &bd);
     g_assert_cmpint (bd.part[PART_OTHER] * 100, <, res.end);
+    evaluated += check_eval (&s, t, &sl, &res, &bd);
     exec_result_clear (&res);
     stage_layers_clear (&sl);
   }
+  g_test_message ("%u of %u scenarios legal, %u evaluated without programs", legal, rounds,
+                  evaluated);
+  g_assert_cmpuint (legal, >, rounds / 2);
+  g_assert_cmpuint (evaluated, >, rounds / 4);
   spec_clear (&s);
 }
 

@@ -4,7 +4,6 @@
 #include "maxmin.h"
 #include "rng.h"
 #include "../oracle/maxmin_ref.h"
-#include "../oracle/maxmin_ref.c"
 
 #include <math.h>
 #include <stdlib.h>

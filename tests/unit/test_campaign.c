@@ -214,17 +214,16 @@ test_interval_coverage (void)
   g_assert_cmpuint (inside, <=, 970);
 }
 
+/* Everything that can be switched on. */
 static void
-test_time_is_conserved (void)
+busy_job (JobSpec *j)
 {
-  /* Useful work and badput add up to the elapsed time in every run, with everything switched on. */
-  JobSpec j;
-  job_init (&j);
-  j.nodes = 128;
-  j.gpus_per_node = 8;
-  j.gpus = 1024;
+  job_init (j);
+  j->nodes = 128;
+  j->gpus_per_node = 8;
+  j->gpus = 1024;
   for (guint i = 0; i < FAULT_COUNT; i++) {
-    FaultCauseSpec *c = &j.faults.cause[i];
+    FaultCauseSpec *c = &j->faults.cause[i];
     c->rate = 4.0;
     c->takes_node = i % 3 / 2.0;
     c->keeps_memory = i % 2 == 0;
@@ -232,38 +231,46 @@ test_time_is_conserved (void)
     c->repair = dist_make (DIST_LOGNORMAL, 2 * 86400.0, 1.5);
     c->slowdown = 0.2;
   }
-  j.faults.cause[FAULT_SDC].detect = dist_fixed (4 * 3600.0);
-  j.faults.frailty_shape = 0.9;
-  j.faults.burst_probability = 0.1;
-  j.faults.burst_extra = 2.0;
-  j.faults.nodes_per_switch = 16;
-  j.faults.epoch_s = 5 * 86400.0;
-  j.faults.epoch_rate_shape = 3.0;
-  j.faults.early_factor = 2.0;
-  j.faults.early_decay_s = 86400.0;
-  j.tracked = TRUE;
-  j.hot_spares = 4;
-  j.cold_spares = 4;
-  j.cold_start_s = 400;
-  j.ckpt.interval_s = 600;
-  j.ckpt.n_levels = 3;
-  j.ckpt.level[0] = (CkptLevel){1, 1, 0, 0, 10, CKPT_PROCESS, 0, 0};
-  j.ckpt.level[1] = (CkptLevel){2, 2, 60, 0.05, 30, CKPT_NODE, 2, 0};
-  j.ckpt.level[2] = (CkptLevel){6, 20, 120, 0.1, 200, CKPT_ALL, 0, 3};
-  j.start_s = 1000;
-  j.requeue_s = 100;
-  j.swap_s = 10;
-  j.init_s = 120;
-  j.in_place_s = 30;
-  j.warmup_s = 60;
-  j.planned_save_s = 20;
-  j.eval_every_s = 7200;
-  j.eval_s = 300;
-  j.data_stall = 0.01;
-  j.ramp_work_s = 86400;
-  j.ramp_speed = 0.6;
-  j.maintenance_every_s = 7 * 86400.0;
-  j.maintenance_s = 4 * 3600.0;
+  j->faults.cause[FAULT_SDC].detect = dist_fixed (4 * 3600.0);
+  j->faults.frailty_shape = 0.9;
+  j->faults.burst_probability = 0.1;
+  j->faults.burst_extra = 2.0;
+  j->faults.nodes_per_switch = 16;
+  j->faults.epoch_s = 5 * 86400.0;
+  j->faults.epoch_rate_shape = 3.0;
+  j->faults.early_factor = 2.0;
+  j->faults.early_decay_s = 86400.0;
+  j->tracked = TRUE;
+  j->hot_spares = 4;
+  j->cold_spares = 4;
+  j->cold_start_s = 400;
+  j->ckpt.interval_s = 600;
+  j->ckpt.n_levels = 3;
+  j->ckpt.level[0] = (CkptLevel){1, 1, 0, 0, 10, CKPT_PROCESS, 0, 0};
+  j->ckpt.level[1] = (CkptLevel){2, 2, 60, 0.05, 30, CKPT_NODE, 2, 0};
+  j->ckpt.level[2] = (CkptLevel){6, 20, 120, 0.1, 200, CKPT_ALL, 0, 3};
+  j->start_s = 1000;
+  j->requeue_s = 100;
+  j->swap_s = 10;
+  j->init_s = 120;
+  j->in_place_s = 30;
+  j->warmup_s = 60;
+  j->planned_save_s = 20;
+  j->eval_every_s = 7200;
+  j->eval_s = 300;
+  j->data_stall = 0.01;
+  j->ramp_work_s = 86400;
+  j->ramp_speed = 0.6;
+  j->maintenance_every_s = 7 * 86400.0;
+  j->maintenance_s = 4 * 3600.0;
+}
+
+static void
+test_time_is_conserved (void)
+{
+  /* Useful work and badput add up to the elapsed time in every run. */
+  JobSpec j;
+  busy_job (&j);
   for (guint kind = 0; kind < 3; kind++)
     for (guint process = 0; process < 3; process++) {
       j.recovery = (Recovery)kind;

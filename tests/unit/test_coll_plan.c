@@ -347,6 +347,51 @@ test_jitter (void)
   g_assert_cmpint (ABS (end - most - run_one (p, COLL_FLOW)), <=, 1);
 }
 
+/* A link of the ring is down for d: the whole ring stands still, and ends d later. Half speed for
+ * d: d / 2 later. */
+static void
+test_faults (void)
+{
+  g_autoptr (Topo) t = make (dgx8);
+  g_autoptr (CollPlan) p = plan_at (t, COLL_ALL_REDUCE, PLAN_RING, 8, 512 * MIB, NULL);
+  SimTime alone = run_one (p, COLL_FLOW), d = alone / 4;
+  guint32 link = g_array_index (p->links, guint32, coll_plan_channel (p, 0)->path);
+  for (int half = 0; half < 2; half++) {
+    SimOptions o = {.ticks_per_s = SIM_TICKS_PS};
+    g_autoptr (SimEngine) eng = sim_engine_new (&o);
+    g_autoptr (Net) net = net_flow_new (eng, topo_n_links (t), topo_link_caps (t));
+    SimTime end = -1;
+    coll_run_start (net, p, COLL_FLOW, NULL, on_done, &end, 0);
+    net_set_link_at (net, alone / 4, link, half * 225 * GB);
+    net_set_link_at (net, alone / 4 + d, link, 450 * GB);
+    g_assert_true (sim_engine_run (eng, NULL));
+    g_assert_cmpint (ABS (end - alone - d / (1 + half)), <=, 3);
+  }
+}
+
+/* Rings between leaves: hashed onto cables some collide, spread evenly none does. */
+static void
+test_ecmp (void)
+{
+  g_autoptr (Topo) t = make (dgx8);
+  g_autofree guint32 *gpu = g_new (guint32, 64);
+  TopoPlaceSpec place = {.kind = TOPO_PLACE_SCATTERED, .ranks = 64, .seed = 4};
+  g_assert_true (topo_place (t, &place, NULL, gpu, NULL));
+  CollPlanSpec s = {.topo = t, .gpu = gpu, .n = 64, .op = COLL_ALL_REDUCE, .bytes = 64 * MIB};
+  s.route = (TopoRouteOpts){.mode = TOPO_ROUTE_ADAPTIVE, .nic = -1};
+  g_autoptr (CollPlan) even = coll_plan_new (&s, NULL);
+  double least = coll_plan_time_s (even), most = 0;
+  for (guint64 seed = 1; seed <= 10; seed++) {
+    s.route = (TopoRouteOpts){.mode = TOPO_ROUTE_ECMP, .seed = seed, .nic = -1};
+    g_autoptr (CollPlan) a = coll_plan_new (&s, NULL), b = coll_plan_new (&s, NULL);
+    double ta = coll_plan_time_s (a);
+    g_assert_cmpfloat (ta, ==, coll_plan_time_s (b)); /* the same seed, the same paths */
+    g_assert_cmpfloat (ta, >=, least * (1 - 1e-12));
+    most = MAX (most, ta);
+  }
+  g_assert_cmpfloat (most, >=, 2 * least * (1 - 1e-9)); /* two on one cable */
+}
+
 /* The plan on a topology with the profile's line rates costs what the profile's closed form says.
  */
 static void
@@ -445,6 +490,8 @@ main (int argc, char **argv)
   g_test_add_func ("/coll-plan/mesh", test_mesh);
   g_test_add_func ("/coll-plan/order", test_order);
   g_test_add_func ("/coll-plan/jitter", test_jitter);
+  g_test_add_func ("/coll-plan/faults", test_faults);
+  g_test_add_func ("/coll-plan/ecmp", test_ecmp);
   g_test_add_func ("/coll-plan/against-fabric", test_against_fabric);
   g_test_add_func ("/coll-plan/refused", test_refused);
   return g_test_run ();

@@ -203,9 +203,7 @@ test_files (void)
   int fd = g_open (path, O_WRONLY | O_CREAT, 0600);
   g_assert_cmpint (ftruncate (fd, G_GINT64_CONSTANT (100000000000)), ==, 0);
   close (fd);
-  gint64 begin_us = g_get_monotonic_time ();
   g_assert_null (json_doc_load (path, &error));
-  g_assert_cmpint (g_get_monotonic_time () - begin_us, <, 1000000);
   g_assert_error (error, JSON_ERROR, JSON_ERROR_FILE);
   g_autofree char *too_big = g_strdup_printf (
       "%s: too big (found 100000000000 bytes; allowed: up to %d)", path, JSON_MAX_BYTES);

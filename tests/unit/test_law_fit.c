@@ -49,7 +49,8 @@ synthetic (const Law *law, double noise, guint64 seed, LawSample *s)
 {
   SimRng rng = sim_rng_stream (seed, 0, "test.law", 0);
   for (guint i = 0; i < N_RUNS; i++) {
-    s[i].params = 4e7 * pow (2.2, i / 6);
+    const guint size = i / 6;
+    s[i].params = 4e7 * pow (2.2, size);
     s[i].tokens = s[i].params * 5 * pow (2, i % 6);
     LawRun run = {.active = s[i].params, .tokens = s[i].tokens};
     s[i].loss = law_loss (law, &run) * exp (sim_rng_normal (&rng, 0, noise));

@@ -2,7 +2,6 @@
  * fluid reference that solves everything anew at each event. */
 #include "net.h"
 #include "../oracle/maxmin_ref.h"
-#include "../oracle/maxmin_ref.c"
 
 #include <math.h>
 

@@ -1,0 +1,30 @@
+/* hetero: a step of a job whose GPUs are not all alike.
+ *
+ * Slow GPUs, a second type of GPU on some nodes, jitter of every kernel group, stalls of the data
+ * loader and pauses for garbage collection. Without chance in it the job is folded (fold.h) and one
+ * step is run; with chance every GPU is simulated, for as many steps as asked, and the step is
+ * their mean. The healthy step of the same job, without all that, is told beside it: what the
+ * stragglers cost. Memory and prices are those of the first type of GPU.
+ */
+#ifndef CLUSTERSIM_HETERO_H
+#define CLUSTERSIM_HETERO_H
+
+#include "compile_eval.h"
+
+typedef struct {
+  double healthy_s;            /* all GPUs alike; 0: no heterogeneity */
+  double mean_s, min_s, max_s; /* over the steps */
+  guint steps;
+  guint simulated; /* GPUs, or classes of them, in a step */
+  gboolean folded;
+} HeteroResult;
+
+gboolean hetero_wanted (const Spec *s);
+
+/* healthy_s: as predicted already. out: the mean step; breakdown of a rank of the last stage to
+ * finish.
+ */
+gboolean hetero_run (const Spec *s, const SchedTable *t, const StageLayers *sl, double healthy_s,
+                     guint reference_stage, HeteroResult *result, StepTimes *out, GError **error);
+
+#endif

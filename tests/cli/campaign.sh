@@ -1,0 +1,70 @@
+#!/bin/sh
+# campaign as a user calls it: formats, the example of --help, tables for plot, going on after a stop, and
+# wrong input: one line, nothing on stdout.
+. tests/cli/lib.inc
+
+few="--replicas 12 --quiet"
+# shellcheck disable=SC2086
+{
+done_with "text" campaign llama-3-405b $few
+grep -q "^Goodput" "$out" && ok "text says goodput" || nok "text says goodput"
+done_with "json" campaign llama-3-405b $few --format json
+grep -q '"wasted_progress"' "$out" && ok "json has causes" || nok "json has causes"
+cp "$out" "$tmp/first.json"
+done_with "json again" campaign llama-3-405b $few --format json
+cmp -s "$out" "$tmp/first.json" && ok "same seed, same bytes" || nok "same seed, same bytes"
+done_with "csv" campaign llama-3-405b $few --format csv
+[ "$(wc -l <"$out")" -eq 2 ] && ok "csv: a header and a line" || nok "csv: a header and a line"
+example=$("$CLUSTERSIM" campaign --help | sed -n '/^Example:/{n;s/^ *clustersim //;p;}')
+done_with "the example of --help" $example --quiet
+done_with "curve checkpoint" campaign rsc-1-12000 $few --curve checkpoint
+done_with "curve goodput" campaign rsc-1-12000 $few --curve goodput
+done_with "curve sensitivity" campaign rsc-1-12000 $few --curve sensitivity
+done_with "curve cost" campaign opt-175b $few --curve cost --gpus 512,1024
+[ "$(wc -l <"$out")" -eq 3 ] && ok "cost: a line a size" || nok "cost: a line a size"
+done_with "best interval in place" campaign rsc-1-12000 $few --set job.checkpoint.interval_s=best
+done_with "spares" campaign infinitehbd-spares $few --spares
+done_with "a trace" campaign infinitehbd-spares $few --set job.failures=infinitehbd-trace
+
+# A stopped campaign goes on: 12 runs in one go, or 5 and then the rest, are the same.
+done_with "whole" campaign llama-3-405b $few --runs "$tmp/whole.csv" --format csv
+cp "$out" "$tmp/whole.out"
+sim campaign llama-3-405b --replicas 5 --quiet --runs "$tmp/part.csv"
+printf 'cut off in the mid' >>"$tmp/part.csv"
+done_with "resumed" campaign llama-3-405b $few --runs "$tmp/part.csv" --resume --format csv
+cmp -s "$tmp/whole.csv" "$tmp/part.csv" && ok "the same replicas" || nok "the same replicas"
+cmp -s "$out" "$tmp/whole.out" && ok "the same result" || nok "the same result"
+refused "another campaign's replicas" 2 "not a replica of this campaign" \
+  campaign llama-3-405b $few --seed 7 --runs "$tmp/part.csv" --resume
+refused "resume without a file" 2 "missing: --runs" campaign llama-3-405b --resume
+
+refused "negative rate" 2 "out of range .found -1" \
+  campaign llama-3-405b --set job.failures.rates_per_1000_node_days.gpu=-1
+refused "interval 0" 2 "interval_s: out of range .found 0" \
+  campaign llama-3-405b --set job.checkpoint.interval_s=0
+refused "restart longer than the time between failures" 2 "shorter than the restart" \
+  campaign llama-3-405b --set job.restart.init_s=20000
+refused "never finished" 2 "can never finish" campaign llama-3-405b --set job.checkpoint.interval_s=1e6
+refused "a price of nothing" 2 "price of nothing" campaign llama-3-405b --set job.prices.usd_per_gpu_hour=0
+refused "unknown profile" 2 "nearest: llama-3" campaign llama-3-405b --set job.failures=llama3
+refused "unknown key" 2 "nearest: checkpoint" campaign llama-3-405b --set job.chekpoint.interval_s=5
+refused "nothing to do" 2 "tokens, work_days or days" campaign llama-3-405b --set job.days=null
+refused "no replicas" 2 "replicas: out of range" campaign llama-3-405b --replicas 0
+refused "unknown curve" 2 "curve: unknown name" campaign llama-3-405b --curve u
+refused "cost of a span of time" 2 "need an amount of work" campaign llama-3-405b --curve cost
+
+trace () { # NAME PATTERN LINES...
+  name=$1 want=$2
+  shift 2
+  printf '%s\n' "$@" >"$tmp/trace.csv"
+  printf '{ "extends": "common", "trace": { "file": "%s", "nodes": 400, "days": 30 } }' "$tmp/trace.csv" \
+    >"$tmp/profile.json"
+  refused "$name" 2 "$want" campaign infinitehbd-spares $few --set job.failures="$tmp/profile.json"
+}
+trace "empty trace" "no failures" "start_day,end_day,node,class"
+trace "dates out of order" "out of order" "start_day,end_day,node,class" "3,4,0,GPU" "2,3,0,GPU"
+trace "an end before its start" "end is before the start" "start_day,end_day,node,class" "3,2,0,GPU"
+trace "not a date" "not a date" "date,node,cause" "2024-13-45,0,gpu"
+trace "no column of dates" "start_day" "node,cause" "0,gpu"
+}
+finish
