@@ -71,7 +71,7 @@ if [ -n "$node" ] && kill -9 "$(pid_of "$node")" 2>/dev/null; then
   rm -f "$dir/$node.pid"
   # Its job dies with it: the sweep and the step that watches it.
   for p in /proc/[0-9]*; do
-    cat "$p/cmdline" 2>/dev/null | tr '\0' ' ' | grep -q "$dir/out/shard-$task.csv" && kill -9 "${p#/proc/}" 2>/dev/null
+    { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "$dir/out/shard-$task.csv" && kill -9 "${p#/proc/}" 2>/dev/null
   done
   ok "node $node is lost in shard $task"
 else

@@ -3,14 +3,15 @@
 # sweep on several processes: the same bytes whatever the processes, the kills, the shards and the form of the result.
 # shellcheck source=tests/cli/lib.inc
 . tests/cli/lib.inc
-points=2200
+points=6000
 [ -z "$CLUSTERSIM_TEST_FULL" ] || points=20000
 sweep="sweep llama-3-8b-h100 --vary train.global_batch_sequences=4..$((points * 2))+4 --vary train.micro_batch_sequences=1,3"
 small="sweep llama-3-8b-h100 --vary train.global_batch_sequences=4..240+4"
 
 same () { cmp -s "$2" "$3" && ok "$1" || nok "$1" "$(cmp "$2" "$3" 2>&1)"; }
+lines_of () { [ -e "$1" ] && wc -l <"$1" || echo 0; }
 wait_for_lines () { # FILE COUNT PID: until FILE has that many lines, or the process is gone
-  while kill -0 "$3" 2>/dev/null && [ "$(cat "$1" 2>/dev/null | wc -l)" -lt "$2" ]; do sleep 0.01; done
+  while kill -0 "$3" 2>/dev/null && [ "$(lines_of "$1")" -lt "$2" ]; do sleep 0.01; done
 }
 
 sim $sweep --jobs 1 -o "$tmp/one.csv"
@@ -29,8 +30,8 @@ kills=0
 for k in 1 2 3 4 5 6 7 8 9 10; do
   "$CLUSTERSIM" $sweep --jobs 2 --resume -o "$tmp/killed.csv" >/dev/null 2>"$err" &
   pid=$!
-  wait_for_lines "$tmp/killed.csv.part" $((points * k / 14)) $pid
-  sleep "0.0$((($$ + k * 7) % 10))"
+  wait_for_lines "$tmp/killed.csv.part" $((points * k / 20)) $pid
+  sleep "0.0$((($$ + k * 7) % 4))"
   kill -9 $pid 2>/dev/null && kills=$((kills + 1))
   wait $pid 2>/dev/null
 done
@@ -40,7 +41,7 @@ before=$(($(wc -l <"$tmp/killed.csv.part") - 1))
 sim $sweep --jobs 2 --resume --progress always -o "$tmp/killed.csv"
 [ $rc -eq 0 ] && [ ! -e "$tmp/killed.csv.part" ] && ok "resumed" || nok "resumed" "status $rc"
 same "the result is that of an uninterrupted sweep" "$tmp/one.csv" "$tmp/killed.csv"
-[ $before -gt $((points / 2)) ] && ok "and what was done was kept ($before of $points)" || nok "and what was done was kept" "$before"
+[ $before -gt $((points / 2 - 100)) ] && ok "and what was done was kept ($before of $points)" || nok "and what was done was kept" "$before"
 
 # ---- Ctrl-C ----
 "$CLUSTERSIM" $sweep --jobs 2 -o "$tmp/int.csv" >"$out" 2>"$err" &
