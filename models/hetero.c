@@ -127,7 +127,8 @@ draw_delays (const Spec *s, const ProgramSet *set, guint step)
         g_array_append_val (d, e);
     }
   }
-  qsort (d->data, d->len, sizeof (ExecDelay), by_place);
+  if (d->len > 1)
+    qsort (d->data, d->len, sizeof (ExecDelay), by_place);
   return d;
 }
 

@@ -268,6 +268,8 @@ run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const Predi
   g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
   if (!memory_estimate (s, t, layers, &out->memory, error))
     return FALSE;
+  if (opt != NULL && opt->only_fitting && !out->memory.fits)
+    return TRUE;
   guint last = 0;
   if (!run_healthy (s, t, sl, opt, out, &last, error))
     return FALSE;
@@ -298,7 +300,8 @@ predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Predicti
     return FALSE;
   gboolean ok = check_table (s, t, &sl, error) && run_step (s, t, &sl, opt, out, error);
   if (ok) {
-    rates (s, out);
+    if (out->step_s > 0)
+      rates (s, out);
     out->n_stages = sl.n_stages;
     out->stage_layers = g_steal_pointer (&sl.n_layers);
   } else {

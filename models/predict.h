@@ -46,7 +46,8 @@ typedef struct {
   const SchedTable *table; /* NULL: generated from the scenario */
   SimTrace *trace;         /* NULL: none; borrowed */
   guint trace_first, trace_last;
-  gboolean programs; /* build the whole programs even where compile_eval would do */
+  gboolean programs;     /* build the whole programs even where compile_eval would do */
+  gboolean only_fitting; /* a layout that does not fit is not run: step_s stays 0 */
 } PredictOptions;
 
 /* cache and opt may be NULL. */

@@ -70,6 +70,7 @@ typedef struct {
   double fsdp_host_unit_us;      /* further host time per unit and pass (hooks) */
   double fsdp_net_efficiency;    /* share of the fabric's bandwidth that the gathers of a framework
                                   * reach: many small messages, broadcasts; 1: one flat message */
+  gboolean no_sharded_pipeline;  /* zero 2 and 3 only without pipeline stages (DeepSpeed) */
   gboolean post_validation; /* with split backwards, the optimizer does not wait for the norm of all
                              * ranks: it is checked afterwards (zero-bubble pipelines), and a rank
                              * begins its next step when it is done with its own */

@@ -93,6 +93,31 @@ must_divide (const char *what, gint64 n, const char *by, gint64 v, const char *k
   return FALSE;
 }
 
+/* One degree changed so that the product is the GPUs: " (layouts that fit: …)". */
+static char *
+layouts_that_fit (const ParallelSpec *p, gint64 gpus)
+{
+  GString *out = g_string_new (NULL);
+  gint64 rest = p->tp * p->cp * p->pp;
+  const struct {
+    const char *name;
+    gint64 others;
+  } change[] = {{"dp", rest}, {"pp", p->tp * p->cp * p->dp}, {"tp", p->cp * p->pp * p->dp}};
+  for (gsize i = 0; i < G_N_ELEMENTS (change); i++) {
+    if (change[i].others > gpus || gpus % change[i].others != 0)
+      continue;
+    gint64 v = gpus / change[i].others;
+    g_string_append_printf (out,
+                            "%stp %" G_GINT64_FORMAT " x cp %" G_GINT64_FORMAT
+                            " x pp %" G_GINT64_FORMAT " x dp %" G_GINT64_FORMAT,
+                            out->len == 0 ? " (layouts that fit: " : ", ", i == 2 ? v : p->tp,
+                            p->cp, i == 1 ? v : p->pp, i == 0 ? v : p->dp);
+  }
+  if (out->len > 0)
+    g_string_append_c (out, ')');
+  return g_string_free (out, FALSE);
+}
+
 static gboolean
 fill_dp (Spec *s, const char **key, GError **error)
 {
@@ -102,13 +127,15 @@ fill_dp (Spec *s, const char **key, GError **error)
   if (gpus % mp != 0 || (p->dp > 0 && mp * p->dp != gpus)) {
     if (key != NULL)
       *key = p->dp > 0 ? "parallel.dp" : "parallel.tp";
-    if (p->dp > 0)
+    if (p->dp > 0) {
+      g_autofree char *nearest = layouts_that_fit (p, gpus);
       g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
-                   "tp %" G_GINT64_FORMAT " x cp %" G_GINT64_FORMAT " x pp %" G_GINT64_FORMAT
-                   " x dp %" G_GINT64_FORMAT " = %" G_GINT64_FORMAT
-                   " GPUs, the cluster has %" G_GINT64_FORMAT " (leave dp out, or give %.6g)",
-                   p->tp, p->cp, p->pp, p->dp, mp * p->dp, gpus, (double)gpus / (double)mp);
-    else
+                   "%" G_GINT64_FORMAT "-way tensor, %" G_GINT64_FORMAT
+                   "-way context, %" G_GINT64_FORMAT "-way pipeline and %" G_GINT64_FORMAT
+                   "-way data parallel multiply to %" G_GINT64_FORMAT
+                   " GPUs, the cluster has %" G_GINT64_FORMAT "%s",
+                   p->tp, p->cp, p->pp, p->dp, mp * p->dp, gpus, nearest);
+    } else
       g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
                    "tp %" G_GINT64_FORMAT " x cp %" G_GINT64_FORMAT " x pp %" G_GINT64_FORMAT
                    " = %" G_GINT64_FORMAT " does not divide the %" G_GINT64_FORMAT
@@ -266,6 +293,11 @@ check_sharding (const Spec *s, const char **key, GError **error)
 {
   const ParallelSpec *p = &s->parallel;
   gint64 ranks = p->dp * p->cp;
+  if (s->software.no_sharded_pipeline && p->pp > 1 && p->zero_stage >= 2)
+    return unsupported ("parallel.zero_stage",
+                        "this framework does not divide gradients or parameters in a pipeline "
+                        "(allowed with pp > 1: zero_stage 0 or 1)",
+                        key, error);
   if (p->fsdp && p->zero_stage == 1)
     return unsupported (
         "parallel.zero_stage",

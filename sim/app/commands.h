@@ -6,12 +6,14 @@
 
 int cmd_predict_run (int argc, char **argv);
 int cmd_sweep_run (int argc, char **argv);
+int cmd_plan_run (int argc, char **argv);
 int cmd_explain_run (int argc, char **argv);
 int cmd_validate_run (int argc, char **argv);
 int cmd_import_run (int argc, char **argv);
 int cmd_plot_run (int argc, char **argv);
 int cmd_list_run (int argc, char **argv);
 int cmd_campaign_run (int argc, char **argv);
+int cmd_collective_run (int argc, char **argv);
 int cmd_law_run (int argc, char **argv);
 int cmd_fit_run (int argc, char **argv);
 

@@ -27,11 +27,14 @@ static const struct {
 /* In the order in which --help lists them. */
 static const Command commands[] = {
     {"predict", "one training step: time, throughput, MFU, breakdown, memory", cmd_predict_run},
+    {"plan", "searches the layouts of a model on a cluster", cmd_plan_run},
     {"sweep", "many predictions: the product of values, one result a line", cmd_sweep_run},
     {"explain", "which numbers, from which source, gave the answer", cmd_explain_run},
     {"validate", "predictions against a table of published measurements", cmd_validate_run},
     {"campaign", "weeks of training with failures: goodput by cause, days, money, energy",
      cmd_campaign_run},
+    {"collective", "the nccl-tests table of a cluster, and a measured log beside it",
+     cmd_collective_run},
     {"law", "scaling laws: budget to parameters, tokens, loss, days and money", cmd_law_run},
     {"import", "a file you already have into a scenario part", cmd_import_run},
     {"fit", "measurements into a device or fabric profile, with its errors", cmd_fit_run},

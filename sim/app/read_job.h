@@ -57,6 +57,6 @@ FaultCause fault_cause_of (const char *text);
 gboolean read_prices (const JsonRef *object, CostSpec *out, GPtrArray *inputs, GError **error);
 
 /* read_ckpt.c */
-gboolean read_checkpoint (const JsonRef *job, const JobContext *c, JobSpec *out, GError **error);
+gboolean read_checkpoint (const JsonRef *obj, const JobContext *c, JobSpec *job, GError **error);
 
 #endif

@@ -15,6 +15,15 @@ rnd (guint low, guint high)
   return (guint)g_test_rand_int_range ((gint32)low, (gint32)high + 1);
 }
 
+/* n cases; fewer with sanitizers, more in make test-full. */
+static guint
+scaled (guint n)
+{
+  const char *san = g_getenv ("SANITIZED");
+  n = g_getenv ("CLUSTERSIM_TEST_FULL") != NULL ? 5 * n : n;
+  return san != NULL && *san != '\0' ? n / 4 : n;
+}
+
 static gboolean
 flip (void)
 {
@@ -233,8 +242,7 @@ check_breakdown (const ProgramSet *set, const ExecResult *res)
 static void
 prop_programs (void)
 {
-  guint runs = 0, deadlocks = 0,
-        rounds = g_getenv ("SANITIZED") != NULL && *g_getenv ("SANITIZED") != '\0' ? 1000 : 4000;
+  guint runs = 0, deadlocks = 0, rounds = scaled (4000);
   for (guint round = 0; round < rounds; round++) {
     g_autoptr (ProgramSet) set = random_set ();
     gsize n = (gsize)set->n_ranks * set->n_streams;
@@ -440,7 +448,7 @@ static void
 prop_steps (void)
 {
   guint evaluated = 0, legal = 0;
-  guint rounds = g_getenv ("SANITIZED") != NULL && *g_getenv ("SANITIZED") != '\0' ? 100 : 400;
+  guint rounds = scaled (400);
   Spec s;
   ut_spec (&s, NULL);
   for (guint round = 0; round < rounds; round++) {

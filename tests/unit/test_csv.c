@@ -3,6 +3,7 @@
 #include "csv.h"
 
 #include <string.h>
+#include <time.h>
 
 #include <glib/gstdio.h>
 
@@ -270,7 +271,15 @@ test_hostile (void)
   g_assert_cmpuint (refused_count, >, 100);
 }
 
-/* 12,000 rows of 40 columns are read whole; the time is told, not judged. */
+static double
+cpu_ms (void)
+{
+  struct timespec t;
+  g_assert_cmpint (clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &t), ==, 0);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* 12,000 rows of 40 columns are read whole; the processor time is told, not judged. */
 static void
 test_speed (void)
 {
@@ -282,9 +291,9 @@ test_speed (void)
     for (int c = 1; c < 40; c++)
       g_string_append (s, ",1234.5");
   }
-  gint64 before = g_get_monotonic_time ();
+  double before = cpu_ms ();
   g_autoptr (CsvTable) t = must_parse (s->str);
-  double ms = (double)(g_get_monotonic_time () - before) / 1000.0;
+  double ms = cpu_ms () - before;
   g_test_message ("12,000 rows of 40 columns: %.1f ms", ms);
   g_assert_cmpuint (csv_n_rows (t), ==, 12000);
 }
