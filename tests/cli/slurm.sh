@@ -60,7 +60,7 @@ set -- gpt3-175b-a100 --vary train.global_batch_sequences=1024..4000+16 --vary t
 points=374
 submit () { timeout 60 sbatch --parsable -o "$dir/job-%a.out" "$@" 2>"$err"; }
 running () { timeout 20 squeue -h -r "$@" 2>/dev/null; }
-submit --array=1-6 examples/slurm-sweep.sbatch 6 "$dir/out" "$@" >"$out"
+submit --array=1-6 sim/examples/slurm-sweep.sbatch 6 "$dir/out" "$@" >"$out"
 [ -s "$out" ] && ok "an array of six is submitted" || nok "an array of six is submitted"
 
 i=0
@@ -84,7 +84,7 @@ finished=$(find "$dir/out" -name 'shard-*.csv' | wc -l)
 [ "$finished" -ge 4 ] && [ "$finished" -lt 6 ] && ok "the others are done ($finished of 6)" || nok "the others are done" "$finished"
 sim sweep --merge "$dir"/out/shard-*.csv -o "$tmp/all.csv"
 [ $rc -eq 1 ] && grep -q 'points are missing' "$err" && ok "the merge says what is missing" || nok "the merge says what is missing"
-submit --array=1-6 --exclude="$node" examples/slurm-sweep.sbatch 6 "$dir/out" "$@" >"$out"
+submit --array=1-6 --exclude="$node" sim/examples/slurm-sweep.sbatch 6 "$dir/out" "$@" >"$out"
 [ -s "$out" ] && ok "the same line again, without that node" || nok "the same line again"
 i=0
 while [ "$(find "$dir/out" -name 'shard-*.csv' | wc -l)" -lt 6 ] && [ $i -lt 240 ]; do sleep 0.5; i=$((i + 1)); done

@@ -82,7 +82,7 @@ refused "--jobs -1" 2 'jobs' $small --jobs -1
 sim $small --shard 70/80 -o "$tmp/empty.csv"
 [ $rc -eq 0 ] && [ "$(wc -l <"$tmp/empty.csv")" -eq 1 ] && ok "a shard without points" || nok "a shard without points"
 
-# As examples/README.md has it.
+# As sim/examples/README.md has it.
 if command -v parallel >/dev/null; then
   (cd "$tmp" && seq 4 | parallel --will-cite -j2 "$CLUSTERSIM" $small --shard {}/4 --jobs 1 --resume -o part-{}.csv) >"$out" 2>"$err"
   sim sweep --merge "$tmp"/part-?.csv
