@@ -65,7 +65,7 @@ SO_VERSION := 0
 SHARED     := $(B)/libclustersim.so.$(SO_VERSION)
 STATIC     := $(B)/libclustersim.a
 
-.PHONY: demo all lib deb test test-full lint format lint-all lint-text lint-format lint-headers lint-cppcheck bench golden-update \
+.PHONY: demo all lib deb flags-current test test-full lint format lint-all lint-text lint-format lint-headers lint-cppcheck bench golden-update \
         fuzz plots man install uninstall dist clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -78,6 +78,8 @@ lib: $(SHARED) $(STATIC)
 $(B)/flags: FORCE
 	@mkdir -p $(B)
 	@echo '$(subst ','\'',$(CC) $(ALLCF))' | cmp -s - $@ || echo '$(subst ','\'',$(CC) $(ALLCF))' > $@
+flags-current:
+	@echo '$(subst ','\'',$(CC) $(ALLCF))' | cmp -s - $(B)/flags
 $(B)/sources: FORCE
 	@mkdir -p $(B)
 	@echo '$(OURS)' | cmp -s - $@ || echo '$(OURS)' > $@
@@ -205,7 +207,7 @@ lint-text: $(PROGRAM)
 	@for l in includes style units length; do perl tests/lint/$$l.pl || exit 1; done
 	@tests/lint/selftest.sh
 	@CLUSTERSIM=$(PROGRAM) tests/lint/scenarios.sh
-	@shellcheck $(SCRIPTS)
+	@shellcheck -x -S warning $(SCRIPTS)
 format:
 	@clang-format -i $(FORMATTED)
 lint-format:

@@ -253,15 +253,20 @@ fit_down (const GArray *ep, double length_s, FaultFit *fit)
 {
   g_autofree Step *s = g_new (Step, 2 * ep->len);
   g_autofree double *at = g_new0 (double, ep->len + 2);
+  guint n = 0;
   for (guint i = 0; i < ep->len; i++) {
     const Episode *e = &g_array_index (ep, Episode, i);
-    s[2 * i] = (Step){e->begin, 1};
-    s[2 * i + 1] = (Step){e->end, -1};
+    /* One that ends as it begins would be ended first. */
+    if (e->end <= e->begin)
+      continue;
+    s[n++] = (Step){e->begin, 1};
+    s[n++] = (Step){e->end, -1};
   }
-  qsort (s, 2 * ep->len, sizeof *s, by_time);
+  if (n > 1)
+    qsort (s, n, sizeof *s, by_time);
   double last = 0.0;
   int down = 0;
-  for (guint i = 0; i < 2 * ep->len; i++) {
+  for (guint i = 0; i < n; i++) {
     double t = fmin (s[i].t, length_s);
     at[down] += fmax (t - last, 0.0);
     last = fmax (last, t);

@@ -191,6 +191,17 @@ expand_extends (JsonDoc *doc, GError **error)
 
 /* ---- overrides ---- */
 
+/* What was measured on a run says nothing about the run that an override makes of it. */
+static void
+drop_published (JsonDoc *doc, const char *key)
+{
+  static const char *const same_run[] = {"name", "run.", "published"};
+  for (guint i = 0; i < G_N_ELEMENTS (same_run); i++)
+    if (g_str_has_prefix (key, same_run[i]))
+      return;
+  json_doc_remove (doc, "published");
+}
+
 gboolean
 scenario_set (JsonDoc *doc, const char *key_value, GError **error)
 {
@@ -208,6 +219,7 @@ scenario_set (JsonDoc *doc, const char *key_value, GError **error)
     if (strncmp (key, parts[i].key, n) == 0 && key[n] == '.' && !expand_named (doc, i, error))
       return FALSE;
   }
+  drop_published (doc, key);
   return json_doc_set (doc, key, equals + 1, error);
 }
 

@@ -7,7 +7,7 @@ none () { skip "an installation" "$1"; finish; exit 0; }
 [ -z "$SANITIZED" ] || none "once is enough"
 [ -e Makefile ] && command -v make >/dev/null || none "no source tree or no make here"
 [ "$CLUSTERSIM" = "$PWD/build/clustersim" ] || none "not the plain build"
-make -n lib build/clustersim 2>/dev/null | grep -q -e ' -c -o ' && none "it would be compiled again (another DEV, CC or CFLAGS)"
+make -s flags-current 2>/dev/null || none "it would be compiled again (another DEV, CC or CFLAGS)"
 unset CLUSTERSIM_SCENARIOS CLUSTERSIM_PLOTS
 
 # The installed tree must not lean on the source tree: it is tried from another folder.
