@@ -20,13 +20,17 @@ B        := $(BUILDDIR)$(if $(VARIANT),/v$(VARIANT))
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wmissing-prototypes \
             -Wstrict-prototypes -Wwrite-strings $(if $(DEV),-Werror)
 # -ffp-contract=off and no -ffast-math: same input, same bytes out, on every x86-64.
-BASE     := -std=c17 -D_GNU_SOURCE -O2 -g -ffp-contract=off $(WARN) \
+# Hidden and position-independent: the same objects make the program and the shared library.
+BASE     := -std=c17 -D_GNU_SOURCE -O2 -g -ffp-contract=off -fPIC -fvisibility=hidden $(WARN) \
             -DGLIB_VERSION_MIN_REQUIRED=GLIB_VERSION_2_74 -DGLIB_VERSION_MAX_ALLOWED=GLIB_VERSION_2_74
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined) \
             $(if $(COV),--coverage)
 # Quote-only search, so that our sched.h never stands in for the system header of that name.
-INC      := -iquote sim/engine -iquote models -iquote sim/app -iquote calibrate
-DEFS     := -DCLUSTERSIM_VERSION='"$(VERSION)"' -DCLUSTERSIM_DATADIR='"$(PREFIX)/share/clustersim"'
+INC      := -iquote sim/engine -iquote models -iquote sim/app -iquote calibrate -I sim/include
+# An installed program or shared library finds its data beside itself, wherever PREFIX was; this is where a program
+# looks that was linked with the static library.
+DATADIR  ?= /usr/local/share/clustersim
+DEFS     := -DCLUSTERSIM_VERSION='"$(VERSION)"' -DCLUSTERSIM_DATADIR='"$(DATADIR)"'
 PKGCF    := $(shell pkg-config --cflags $(PKGS))
 PKGLIBS  := $(shell pkg-config --libs $(PKGS))
 ALLCF    := $(BASE) $(SANFLAGS) $(INC) $(DEFS) $(PKGCF) $(CFLAGS)
@@ -44,8 +48,8 @@ CLI_TESTS  := $(sort $(wildcard tests/cli/*.sh))
 OURS       := $(ENGINE_SRC) $(MODEL_SRC) $(FIT_SRC) $(APP_SRC) $(UNIT_SRC) $(ORACLE_SRC) $(BENCH_SRC)
 HEADERS    := $(sort $(shell find sim models calibrate tests -name '*.h' 2>/dev/null))
 FORMATTED  := $(sort $(shell find sim models calibrate tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null))
-SCRIPTS    := $(sort $(shell find tests -name '*.sh' 2>/dev/null)) $(wildcard .ci/run sim/examples/*.sbatch)
-DATA_FILES := $(sort $(shell find scenarios plots -type f 2>/dev/null))
+SCRIPTS    := $(sort $(shell find tests -name '*.sh' 2>/dev/null)) $(wildcard .ci/run sim/examples/*.sbatch sim/packaging/*.sh sim/packaging/*.bash)
+DATA_FILES := $(sort $(shell find scenarios plots sim/examples -type f 2>/dev/null))
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 ENGINE_LIB := $(B)/libengine.a
@@ -57,12 +61,16 @@ UNIT_BIN   := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
 BENCH_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(BENCH_SRC))
 PROGRAM    := $(B)/clustersim
 MAN        := $(B)/clustersim.1
+SO_VERSION := 0
+SHARED     := $(B)/libclustersim.so.$(SO_VERSION)
+STATIC     := $(B)/libclustersim.a
 
-.PHONY: demo all test test-full lint format lint-all lint-text lint-format lint-headers lint-cppcheck bench golden-update \
+.PHONY: demo all lib deb flags-current test test-full lint format lint-all lint-text lint-format lint-headers lint-cppcheck bench golden-update \
         fuzz plots man install uninstall dist clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
-all: $(PROGRAM)
+all: $(PROGRAM) lib
+lib: $(SHARED) $(STATIC)
 
 # ---- build ----
 # A stamp holds what make does not see by itself and is touched when that changes: the flags (everything is
@@ -70,6 +78,8 @@ all: $(PROGRAM)
 $(B)/flags: FORCE
 	@mkdir -p $(B)
 	@echo '$(subst ','\'',$(CC) $(ALLCF))' | cmp -s - $@ || echo '$(subst ','\'',$(CC) $(ALLCF))' > $@
+flags-current:
+	@echo '$(subst ','\'',$(CC) $(ALLCF))' | cmp -s - $(B)/flags
 $(B)/sources: FORCE
 	@mkdir -p $(B)
 	@echo '$(OURS)' | cmp -s - $@ || echo '$(OURS)' > $@
@@ -91,6 +101,17 @@ $(PROGRAM): $(B)/obj/sim/app/main.o $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)
 	@echo "LD $@"
 	$(Q)$(CC) $(ALLCF) -o $@ $^ $(LIBS)
 
+# The library: what sim/include/clustersim.h tells is seen from outside, all else is hidden.
+LIB_OBJ := $(APP_OBJ) $(call obj,$(MODEL_SRC) $(ENGINE_SRC))
+$(SHARED): $(LIB_OBJ) $(B)/sources
+	@echo "LD $@"
+	$(Q)$(CC) $(ALLCF) -shared -Wl,-soname,$(notdir $@) -Wl,--no-undefined -o $@ $(filter %.o,$^) $(LIBS)
+	@ln -sf $(notdir $@) $(B)/libclustersim.so
+$(STATIC): $(LIB_OBJ) $(B)/sources
+	@echo "AR $@"
+	@rm -f $@ $@.o
+	$(Q)ld -r -o $@.o $(filter %.o,$^) && objcopy --localize-hidden $@.o && ar rcs $@ $@.o && rm -f $@.o
+
 # Tests link what they may know: names say it. test_engine_* see the engine alone; test_pure_* see
 # models without the engine; all others see everything,
 # tests/oracle (slow and plain solvers to be held against) among it.
@@ -111,7 +132,9 @@ help:
 	@echo 'make fuzz            fuzz the readers (FUZZ_SECONDS=60)'
 	@echo 'make golden-update   rewrite the golden reports and show the difference'
 	@echo 'make plots           sample pictures in $(B)/plots'
-	@echo 'make man             manual page (needs help2man)'
+	@echo 'make lib             the C library, shared and static (sim/include/clustersim.h)'
+	@echo 'make man             manual page'
+	@echo 'make deb             Debian package in $(BUILDDIR) (needs dpkg-deb)'
 	@echo 'make install         PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); make uninstall takes it away'
 	@echo 'make dist            source archive of HEAD in $(BUILDDIR)'
 	@echo 'make compile_commands.json   for editors'
@@ -137,7 +160,7 @@ demo: $(PROGRAM)
 # ---- tests ----
 TEST_ENV = CLUSTERSIM=$(PROGRAM) CLUSTERSIM_SCENARIOS=scenarios CLUSTERSIM_PLOTS=plots G_TEST_SRCDIR=. \
            SANITIZED='$(SAN)'
-test: $(PROGRAM) $(UNIT_BIN)
+test: $(PROGRAM) $(UNIT_BIN) lib
 	@$(TEST_ENV) prove -j$(JOBS) -e '' $(UNIT_BIN) $(CLI_TESTS)
 
 test-full: $(PROGRAM) $(UNIT_BIN)
@@ -217,19 +240,38 @@ compile_commands.json: FORCE
 
 # ---- install ----
 man: $(MAN)
-$(MAN): $(PROGRAM)
-	@if command -v help2man >/dev/null; then \
-	  help2man -N -n 'predict how training of large models scales on GPU clusters' -o $@ $(PROGRAM); \
-	else echo 'man: help2man is not installed, so there is no manual page'; fi
+$(MAN): $(PROGRAM) sim/packaging/man.sh
+	@$(DEMO_ENV) sim/packaging/man.sh $(PROGRAM) > $@
 
-install: $(PROGRAM) man
-	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/clustersim
-	@for f in $(DATA_FILES); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/clustersim/$$f || exit 1; done
-	@if [ -e $(MAN) ]; then install -D -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/clustersim.1; fi
+# Of the folder that install fills; uninstall takes away the same.
+INSTALLED := bin/clustersim include/clustersim.h lib/libclustersim.so lib/libclustersim.so.$(SO_VERSION) \
+             lib/libclustersim.a lib/pkgconfig/clustersim.pc share/man/man1/clustersim.1 \
+             share/bash-completion/completions/clustersim share/zsh/site-functions/_clustersim
+TO := $(DESTDIR)$(PREFIX)
+install: $(PROGRAM) lib man
+	install -D -m 755 $(PROGRAM) $(TO)/bin/clustersim
+	install -D -m 644 sim/include/clustersim.h $(TO)/include/clustersim.h
+	install -D -m 755 $(SHARED) $(TO)/lib/libclustersim.so.$(SO_VERSION)
+	ln -sf libclustersim.so.$(SO_VERSION) $(TO)/lib/libclustersim.so
+	install -D -m 644 $(STATIC) $(TO)/lib/libclustersim.a
+	install -d $(TO)/lib/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|' sim/packaging/clustersim.pc.in \
+	  > $(TO)/lib/pkgconfig/clustersim.pc
+	install -D -m 644 $(MAN) $(TO)/share/man/man1/clustersim.1
+	install -D -m 644 sim/packaging/clustersim.bash $(TO)/share/bash-completion/completions/clustersim
+	install -D -m 644 sim/packaging/_clustersim $(TO)/share/zsh/site-functions/_clustersim
+	@for f in $(DATA_FILES); do install -D -m 644 $$f $(TO)/share/clustersim/$$f || exit 1; done
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/clustersim $(DESTDIR)$(PREFIX)/share/man/man1/clustersim.1
-	rm -rf $(DESTDIR)$(PREFIX)/share/clustersim
+	rm -f $(addprefix $(TO)/,$(INSTALLED))
+	rm -rf $(TO)/share/clustersim
+
+DEB_TREE := $(BUILDDIR)/deb
+deb: $(PROGRAM) lib man
+	@rm -rf $(DEB_TREE)
+	@$(MAKE) --no-print-directory install PREFIX=/usr DESTDIR=$(abspath $(DEB_TREE)) >/dev/null
+	@sim/packaging/deb.sh $(DEB_TREE) $(VERSION) \
+	  $(BUILDDIR)/clustersim_$(VERSION)_$$(dpkg --print-architecture).deb
 
 dist:
 	@mkdir -p $(BUILDDIR)

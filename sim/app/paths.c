@@ -2,6 +2,7 @@
 #include "json_read.h"
 #include "text.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #define SUFFIX      ".json"
@@ -33,6 +34,18 @@ path_relative_to (const char *path, const char *from)
   return strcmp (folder, ".") == 0 ? g_strdup (path) : g_build_filename (folder, path, NULL);
 }
 
+static void
+add_near (GPtrArray *dirs, const char *file)
+{
+  g_autofree char *beside = g_path_get_dirname (file);
+  g_autofree char *above = g_path_get_dirname (beside);
+  g_ptr_array_add (dirs, g_build_filename (beside, "scenarios", NULL));
+  g_ptr_array_add (dirs, g_build_filename (above, "scenarios", NULL));
+  g_ptr_array_add (dirs, g_build_filename (above, "share", "clustersim", "scenarios", NULL));
+}
+
+static const char roots_anchor = 0;
+
 /* The folders in which "KIND/NAME.json" may be, in order. */
 static GPtrArray *
 roots (void)
@@ -42,13 +55,14 @@ roots (void)
   if (env != NULL && *env != '\0')
     g_ptr_array_add (dirs, g_strdup (env));
   g_autofree char *exe = g_file_read_link ("/proc/self/exe", NULL);
-  if (exe != NULL) {
-    g_autofree char *beside = g_path_get_dirname (exe);
-    g_autofree char *above = g_path_get_dirname (beside);
-    g_ptr_array_add (dirs, g_build_filename (beside, "scenarios", NULL));
-    g_ptr_array_add (dirs, g_build_filename (above, "scenarios", NULL));
-    g_ptr_array_add (dirs, g_build_filename (above, "share", "clustersim", "scenarios", NULL));
-  }
+  if (exe != NULL)
+    add_near (dirs, exe);
+  /* As a shared library: what holds this code is another file than the program. */
+  Dl_info self;
+  g_autofree char *library =
+      dladdr (&roots_anchor, &self) != 0 ? g_canonicalize_filename (self.dli_fname, NULL) : NULL;
+  if (library != NULL && g_strcmp0 (library, exe) != 0)
+    add_near (dirs, library);
   g_ptr_array_add (dirs, g_build_filename (CLUSTERSIM_DATADIR, "scenarios", NULL));
   return dirs;
 }

@@ -3,8 +3,9 @@
  * kind is the folder below scenarios/: "hw", "fabrics", "software", "models", "train", "prices" …
  * Shipped files are looked for, in this order, in
  *   1. $CLUSTERSIM_SCENARIOS
- *   2. the folder "scenarios" beside the program, or in the folder above it (a build tree)
- *   3. CLUSTERSIM_DATADIR/scenarios, where `make install` puts them
+ *   2. the folder "scenarios" beside the program, or in the folder above it (a build tree), or
+ *      "share/clustersim/scenarios" there (installed somewhere); the same for the shared library
+ *   3. CLUSTERSIM_DATADIR/scenarios, /usr/local/share/clustersim if not built otherwise
  * A later place is used for what an earlier one lacks. Errors: JSON_ERROR_RANGE for a name that is
  * not known (the message names the nearest and how to list all), JSON_ERROR_FILE for a path without
  * a file. */

@@ -271,6 +271,24 @@ scenario_document (const char *path, const char *const *sets, GError **error)
   return expand_extends (doc, error) ? g_steal_pointer (&doc) : NULL;
 }
 
+JsonDoc *
+scenario_document_text (const char *name, const char *text, GError **error)
+{
+  g_auto (Chain) chain = {.n = 0};
+  g_autoptr (JsonDoc) parsed = json_doc_parse (name, text, strlen (text), error);
+  if (parsed == NULL)
+    return NULL;
+  JsonRef root = json_root (parsed);
+  if (!json_is_object (&root)) {
+    json_fail (&root, JSON_ERROR_TYPE, error, "wrong type (allowed: an object)");
+    return NULL;
+  }
+  g_autoptr (JsonDoc) doc = apply_extends (g_steal_pointer (&parsed), "train", &chain, error);
+  return doc != NULL && expand_extends (doc, error) && set_name (doc, name, error)
+             ? g_steal_pointer (&doc)
+             : NULL;
+}
+
 gboolean
 scenario_load (const char *path, const char *const *sets, Spec *out, GError **error)
 {

@@ -25,6 +25,9 @@ gboolean scenario_load (const char *path, const char *const *sets, Spec *out, GE
  * sets and reads copies (json_doc_copy). "name" of a scenario
  * that has none is its file's. */
 JsonDoc *scenario_document (const char *path, const char *const *sets, GError **error);
+/* The document of a text; name stands for it in messages. Paths are relative to the working
+ * directory. */
+JsonDoc *scenario_document_text (const char *name, const char *text, GError **error);
 gboolean scenario_set (JsonDoc *doc, const char *key_value, GError **error);
 gboolean scenario_read (JsonDoc *doc, Spec *out, GError **error);
 
