@@ -189,7 +189,7 @@ $(B)/lint/%.ok: %.c $(B)/obj/%.o .clang-tidy $(wildcard tests/.clang-tidy) | com
 	@touch $@
 # DEEP=1: gcc's analyzer too. Off in it: what is put into an array in a loop is beyond it (uninitialised values and
 # leaks, which -Wall and the sanitizers look for), and that libc has no more memory is no case of ours.
-ANALYZER := -O0 -g0 -Werror -fanalyzer -Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-malloc-leak \
+ANALYZER := -O0 -g0 -Werror -Wno-conversion -Wno-sign-conversion -fanalyzer -Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-malloc-leak \
             -Wno-analyzer-file-leak -Wno-analyzer-possible-null-argument -Wno-analyzer-possible-null-dereference
 $(B)/lint/%.deep: %.c $(B)/obj/%.o
 	@mkdir -p $(@D)
