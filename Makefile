@@ -44,7 +44,7 @@ CLI_TESTS  := $(sort $(wildcard tests/cli/*.sh))
 OURS       := $(ENGINE_SRC) $(MODEL_SRC) $(FIT_SRC) $(APP_SRC) $(UNIT_SRC) $(ORACLE_SRC) $(BENCH_SRC)
 HEADERS    := $(sort $(shell find sim models calibrate tests -name '*.h' 2>/dev/null))
 FORMATTED  := $(sort $(shell find sim models calibrate tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null))
-SCRIPTS    := $(sort $(shell find tests -name '*.sh' 2>/dev/null)) $(wildcard .ci/run)
+SCRIPTS    := $(sort $(shell find tests -name '*.sh' 2>/dev/null)) $(wildcard .ci/run sim/examples/*.sbatch)
 DATA_FILES := $(sort $(shell find scenarios plots -type f 2>/dev/null))
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))

@@ -261,6 +261,19 @@ run_healthy (const Spec *s, const SchedTable *t, const StageLayers *sl, const Pr
   return set != NULL && run_programs (s, set, compile_has_barrier (s, t), opt, out, error);
 }
 
+/* The fast pass has no queue that could stop it; an operation is an event at least. */
+static gboolean
+check_limit (const Spec *s, const Prediction *p, GError **error)
+{
+  if (s->run.max_events == 0 || p->operations <= s->run.max_events)
+    return TRUE;
+  g_set_error (error, SIM_ERROR, SIM_ERROR_LIMIT,
+               "the limit of %" G_GUINT64_FORMAT
+               " events is reached (the step has %" G_GUINT64_FORMAT " operations)",
+               s->run.max_events, p->operations);
+  return FALSE;
+}
+
 static gboolean
 run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
           Prediction *out, GError **error)
@@ -271,7 +284,7 @@ run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const Predi
   if (opt != NULL && opt->only_fitting && !out->memory.fits)
     return TRUE;
   guint last = 0;
-  if (!run_healthy (s, t, sl, opt, out, &last, error))
+  if (!run_healthy (s, t, sl, opt, out, &last, error) || !check_limit (s, out, error))
     return FALSE;
   if (!hetero_wanted (s) || (opt != NULL && opt->times != NULL))
     return TRUE;

@@ -156,12 +156,14 @@ check_batch (const Spec *s, const char **key, GError **error)
   if (gbs % unit != 0) {
     if (key != NULL)
       *key = "train.global_batch_sequences";
+    g_autofree char *below = gbs > unit
+                                 ? g_strdup_printf ("%" G_GINT64_FORMAT " or ", gbs / unit * unit)
+                                 : g_strdup ("");
     g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
                  "global batch %" G_GINT64_FORMAT
                  " is not a multiple of micro-batch %" G_GINT64_FORMAT " x dp %" G_GINT64_FORMAT
-                 " (nearest: %" G_GINT64_FORMAT " or %" G_GINT64_FORMAT ")",
-                 gbs, s->train.micro_batch_sequences, p->dp, MAX (gbs / unit, 1) * unit,
-                 (gbs / unit + 1) * unit);
+                 " (nearest: %s%" G_GINT64_FORMAT ")",
+                 gbs, s->train.micro_batch_sequences, p->dp, below, (gbs / unit + 1) * unit);
     return FALSE;
   }
   gint64 cp_unit = p->cp > 1 ? 2 * p->cp : 1;

@@ -47,6 +47,7 @@ roots (void)
     g_autofree char *above = g_path_get_dirname (beside);
     g_ptr_array_add (dirs, g_build_filename (beside, "scenarios", NULL));
     g_ptr_array_add (dirs, g_build_filename (above, "scenarios", NULL));
+    g_ptr_array_add (dirs, g_build_filename (above, "share", "clustersim", "scenarios", NULL));
   }
   g_ptr_array_add (dirs, g_build_filename (CLUSTERSIM_DATADIR, "scenarios", NULL));
   return dirs;

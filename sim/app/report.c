@@ -1,4 +1,5 @@
 #include "report.h"
+#include "text.h"
 
 #include <string.h>
 
@@ -153,7 +154,8 @@ report_text (GString *out, const Spec *s, const Prediction *p, const StepInterva
 {
   g_autofree char *params = format_count ((double)p->parameters);
   g_autofree char *rate = format_count (p->tokens_per_s);
-  g_string_append_printf (out, "%s\n", s->name != NULL ? s->name : "scenario");
+  g_autofree char *name = text_printable (s->name != NULL ? s->name : "scenario", -1, 200);
+  g_string_append_printf (out, "%s\n", name);
   g_string_append_printf (
       out, "model        %s, %s parameters\ncluster      %" G_GINT64_FORMAT " x %s\n",
       s->model.name, params, s->cluster.gpus, gpu_name (s->gpu));

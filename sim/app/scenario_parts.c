@@ -201,7 +201,7 @@ part_key (ScenPartKind kind, const JsonRef *ref)
 {
   char *text = cJSON_PrintUnformatted (ref->node);
   const char *file = json_file (ref);
-  char *key = g_strdup_printf ("%u\n%s\n%s", kind, file != NULL ? file : "", text);
+  char *key = g_strdup_printf ("%d\n%s\n%s", (int)kind, file != NULL ? file : "", text);
   cJSON_free (text);
   return key;
 }

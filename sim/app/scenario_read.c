@@ -311,7 +311,7 @@ read_published (const JsonRef *root, Spec *s, GError **error)
     return TRUE;
   if (!json_get_object (root, "published", &ref, error) ||
       !json_check_keys (&ref, published_keys, error) ||
-      !json_get_double (&ref, "step_time_s", G_MINDOUBLE, 1e9, &s->published_step_s, error) ||
+      !json_get_double (&ref, "step_time_s", 1e-6, 1e9, &s->published_step_s, error) ||
       !json_get_string (&ref, "source", &source, error))
     return FALSE;
   g_free (s->published_source);

@@ -55,8 +55,10 @@ parse_where (const CsvTable *t, const ValidateOptions *opt, GArray *wheres, GErr
     if (w.col < 0)
       return FALSE;
     w.regex = g_regex_new (tilde + 1, G_REGEX_OPTIMIZE, 0, error);
-    if (w.regex == NULL)
+    if (w.regex == NULL) {
+      g_prefix_error (error, "--where %s: ", opt->where[i]);
       return FALSE;
+    }
     g_array_append_val (wheres, w);
   }
   return TRUE;
@@ -220,6 +222,15 @@ validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GEr
     guint first = r->rows->len;
     kind->row (&c, row, r->rows);
     label (t, row, id_col, group_col, r->rows, first);
+  }
+  /* An error of 0 % on nothing would look like a perfect answer. */
+  if (r->rows->len == 0) {
+    g_set_error (error, CSV_ERROR, CSV_ERROR_VALUE,
+                 "%s: no row to predict (found %u rows, of which "
+                 "--class and --where choose none)",
+                 csv_name (t), csv_n_rows (t));
+    validate_result_free (r);
+    return NULL;
   }
   return r;
 }

@@ -1,6 +1,7 @@
 /* One row of the table of training runs: row → Spec by documented rules, prediction, error.
  * The rules are data: scenarios/published/rules.json (see the README there). */
 #include "validate.h"
+#include "text.h"
 
 #include <math.h>
 #include <string.h>
@@ -253,6 +254,17 @@ skip (char **reason, const char *format, ...)
   return FALSE;
 }
 
+/* A cell that must hold a whole number and does not: empty, or something else. */
+static gboolean
+skip_integer (const RunContext *c, guint row, const char *col, const char *what, char **reason)
+{
+  const char *found = cell (c, row, col);
+  if (*found == '\0')
+    return skip (reason, "%s is not stated", what);
+  g_autofree char *shown = text_quoted (found);
+  return skip (reason, "%s is no whole number from 1 to 1e15 (found %s)", what, shown);
+}
+
 /* ---- the parts of a Spec ---- */
 
 static void
@@ -342,14 +354,15 @@ row_precision (const RunContext *c, guint row, Spec *s, const Rule *software, GS
     assume (assumed, "16-bit training");
   }
   g_autofree char *text = g_ascii_strdown (stated, -1);
+  if (*text == '\0')
+    return skip (reason, "precision is not stated");
   for (gsize i = 0; i < G_N_ELEMENTS (known); i++)
     if (strstr (text, known[i].text) != NULL) {
       s->train.precision = known[i].type;
-      break;
+      return TRUE;
     }
-  if (*text == '\0')
-    return skip (reason, "precision is not stated");
-  return TRUE;
+  g_autofree char *shown = text_quoted (stated);
+  return skip (reason, "precision %s is not known", shown);
 }
 
 static gboolean
@@ -358,9 +371,9 @@ row_train (const RunContext *c, guint row, Spec *s, const Rule *software, GStrin
 {
   TrainSpec *t = &s->train;
   if (!integer (c, row, "seq_len", &t->sequence_tokens))
-    return skip (reason, "sequence length is not stated");
+    return skip_integer (c, row, "seq_len", "sequence length", reason);
   if (!integer (c, row, "gbs", &t->global_batch_sequences))
-    return skip (reason, "global batch is not stated");
+    return skip_integer (c, row, "gbs", "global batch", reason);
   if (!integer (c, row, "mbs", &t->micro_batch_sequences)) {
     t->micro_batch_sequences = 1;
     assume (assumed, "micro-batch 1");
@@ -473,8 +486,10 @@ row_parallel (const RunContext *c, guint row, Spec *s, const Rule *software, GSt
               char **reason)
 {
   ParallelSpec *p = &s->parallel;
-  if (!integer (c, row, "tp", &p->tp) || !integer (c, row, "pp", &p->pp))
-    return skip (reason, "tp or pp is not stated");
+  if (!integer (c, row, "tp", &p->tp))
+    return skip_integer (c, row, "tp", "tp", reason);
+  if (!integer (c, row, "pp", &p->pp))
+    return skip_integer (c, row, "pp", "pp", reason);
   integer (c, row, "cp", &p->cp);
   integer (c, row, "vp", &p->vpp);
   if (!integer (c, row, "ep", &p->ep) && s->model.num_experts > 0)
@@ -568,17 +583,24 @@ convention (const RunContext *c, guint row, gboolean *hardware, gboolean *causal
     *causal = FALSE;
 }
 
+/* The first figure that the row states; one that is stated and is none makes the row useless. */
 static gboolean
 published (const RunContext *c, guint row, RowResult *out)
 {
   static const char *const metrics[] = {"step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu",
                                         "mfu_pct"};
-  for (gsize i = 0; i < G_N_ELEMENTS (metrics); i++)
+  for (gsize i = 0; i < G_N_ELEMENTS (metrics); i++) {
+    const char *found = cell (c, row, metrics[i]);
+    if (*found == '\0')
+      continue;
     if (number (c, row, metrics[i], &out->published) && out->published > 0) {
       out->metric = metrics[i];
       return TRUE;
     }
-  return FALSE;
+    g_autofree char *shown = text_quoted (found);
+    return skip (&out->reason, "%s is no positive number (found %s)", metrics[i], shown);
+  }
+  return skip (&out->reason, "no result that can be compared");
 }
 
 static double
@@ -603,10 +625,8 @@ validate_run_row (const RunContext *c, guint row, RowResult *out)
   Spec s;
   g_autoptr (GString) assumed = g_string_new (NULL);
   out->status = ROW_SKIPPED;
-  if (!published (c, row, out)) {
-    out->reason = g_strdup ("no result that can be compared");
+  if (!published (c, row, out))
     return;
-  }
   spec_init (&s);
   Prediction p;
   g_autoptr (GError) err = NULL;

@@ -91,4 +91,17 @@ echo 'rank 0: 0F0 0B0 0Q1' > "$tmp/pipe.txt"
 refused "a schedule file with a typing error" 2 'pipe\.txt: .*(line )?1' predict "$tmp/file.json"
 rm "$tmp/pipe.txt"
 refused "a schedule file that is not there" 2 'pipe\.txt' predict "$tmp/file.json"
+# ---- what an override makes of a published run; limits; a tree that is moved ----
+done_with "as published" predict $s
+grep -q '^published' "$out" && ok "the published number beside it" || nok "the published number beside it"
+done_with "another run" predict $s --set train.global_batch_sequences=128
+grep -q '^published' "$out" && nok "has no published number" || ok "has no published number"
+refused "the limit of events, fast pass" 1 'limit of 10 events' predict $s --set run.max_events=10
+refused "the limit of events, all events" 1 'limit of 10 events' predict $s --set run.max_events=10 --events
+done_with "a name with control characters" predict $s --set 'name="a\u001b[31mb\nc"'
+head -1 "$out" | grep -q 'a.u001b.31mb.nc' && ok "is made printable" || nok "is made printable"
+mkdir -p "$tmp/moved/bin" "$tmp/moved/share/clustersim"
+cp "$CLUSTERSIM" "$tmp/moved/bin/" && cp -r "$CLUSTERSIM_SCENARIOS" "$tmp/moved/share/clustersim/scenarios"
+(cd "$tmp" && unset CLUSTERSIM_SCENARIOS && ./moved/bin/clustersim predict $s) >"$out" 2>"$err" </dev/null &&
+  ok "an installed tree can be moved" || nok "an installed tree can be moved"
 finish

@@ -13,10 +13,10 @@ step (const char *hetero, Prediction *p)
                                      "parallel={\"tp\":1}", "train.global_batch_sequences=16",
                                      "model.num_layers=4",  NULL};
   g_autoptr (GError) error = NULL;
-  g_autofree char *set = g_strdup_printf ("heterogeneity=%s", hetero);
+  g_autofree char *set = hetero != NULL ? g_strconcat ("heterogeneity=", hetero, NULL) : NULL;
   const char *sets[8];
   memcpy (sets, base, sizeof base);
-  sets[5] = hetero != NULL ? set : NULL;
+  sets[5] = set;
   sets[6] = NULL;
   Spec s;
   g_assert_true (scenario_load ("llama-3-8b-h100", sets, &s, &error));
