@@ -126,7 +126,7 @@ help:
 	@echo 'make demo            a published step predicted, and a picture of how it scales'
 	@echo 'make test            all tests (SAN=address,undefined: with sanitizers; COV=1: counting coverage)'
 	@echo 'make test-full       the same with longer random tests, then with sanitizers'
-	@echo 'make lint            includes, banned calls, units, lengths, format, clang-tidy, analyzer, cppcheck'
+	@echo 'make lint            includes, banned calls, units, lengths, format, clang-tidy, cppcheck; DEEP=1: analyzer'
 	@echo 'make format          clang-format, in place'
 	@echo 'make bench           speed figures'
 	@echo 'make fuzz            fuzz the readers (FUZZ_SECONDS=60)'
@@ -174,23 +174,6 @@ golden-update: $(PROGRAM)
 	@test -x tests/golden/update.sh || { echo 'no tests/golden/update.sh'; exit 1; }
 	@$(TEST_ENV) tests/golden/update.sh && git --no-pager diff --stat -- tests/golden
 
-# Fuzzing: libFuzzer comes with clang. New inputs are kept under the build folder between runs; an input
-# that fails is left there as crash-…
-FUZZ_CC      ?= clang
-FUZZ_SECONDS ?= 60
-FUZZ_DIR     := $(BUILDDIR)/fuzz
-FUZZ_APP     := $(sort $(wildcard sim/app/json_*.c)) sim/app/text.c
-fuzz: $(patsubst tests/fuzz/%.c,$(FUZZ_DIR)/%,$(FUZZ_SRC))
-	@for f in $^; do mkdir -p $$f.corpus && \
-	  ASAN_OPTIONS=quarantine_size_mb=16:malloc_context_size=6 \
-	  $$f -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -len_control=20 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-	      -dict=tests/fuzz/json.dict -artifact_prefix=$(FUZZ_DIR)/ $$f.corpus tests/fuzz/corpus || exit 1; done
-$(FUZZ_DIR)/%: tests/fuzz/%.c $(FUZZ_APP) $(wildcard sim/app/*.h)
-	@mkdir -p $(@D)
-	@echo "FUZZ CC $<"
-	$(Q)$(FUZZ_CC) $(BASE) -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	  $(INC) $(DEFS) $(PKGCF) $(CFLAGS) -o $@ $< $(FUZZ_APP) $(LIBS)
-
 plots:
 	@mkdir -p $(B)/plots
 	@for f in tests/data/plot/*.csv; do k=$$(basename $$f .csv); for e in svg png; do \
@@ -200,7 +183,8 @@ plots:
 # ---- lint: a source that passed is not looked at again until it, a header of it or the rules change ----
 lint:
 	@$(MAKE) --no-print-directory -j$(JOBS) lint-all
-lint-all: lint-text lint-format lint-headers lint-cppcheck $(patsubst %.c,$(B)/lint/%.ok,$(OURS))
+lint-all: lint-text lint-format lint-headers lint-cppcheck $(patsubst %.c,$(B)/lint/%.ok,$(OURS)) \
+          $(if $(DEEP),$(patsubst %.c,$(B)/lint/%.deep,$(filter-out tests/%,$(OURS))))
 	@echo 'lint: clean'
 
 lint-text: $(PROGRAM)
@@ -221,14 +205,18 @@ lint-cppcheck:
 	  --std=c11 --library=gtk --inline-suppr --suppressions-list=tests/lint/cppcheck.supp --error-exitcode=1 \
 	  --template='{file}:{line}: {message} [{id}]' -D_GNU_SOURCE '-DG_DEFINE_QUARK(QN,q_n)=' '-DG_GNUC_PRINTF(f,a)=' \
 	  $(patsubst %,-I %,sim/engine models sim/app calibrate) $(wildcard sim models calibrate tests)
-# Loops that fill an array up to a count are beyond the analyzer, and -Wall has its own check of the same; that libc
-# has no more memory is no case of ours (GLib ends the program then).
-ANALYZER := -Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-possible-null-argument \
-            -Wno-analyzer-possible-null-dereference
 $(B)/lint/%.ok: %.c $(B)/obj/%.o .clang-tidy $(wildcard tests/.clang-tidy) | compile_commands.json
 	@mkdir -p $(@D)
 	@clang-tidy -p . --quiet $< 2>/dev/null
-	@$(CC) $(ALLCF) -Werror $(if $(filter tests/%,$<),-fsyntax-only,-fanalyzer $(ANALYZER) -c -o /dev/null) $<
+	@$(CC) $(ALLCF) -Werror -fsyntax-only $<
+	@touch $@
+# DEEP=1: gcc's analyzer too. Off in it: what is put into an array in a loop is beyond it (uninitialised values and
+# leaks, which -Wall and the sanitizers look for), and that libc has no more memory is no case of ours.
+ANALYZER := -O0 -g0 -Werror -Wno-conversion -Wno-sign-conversion -fanalyzer -Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-malloc-leak \
+            -Wno-analyzer-file-leak -Wno-analyzer-possible-null-argument -Wno-analyzer-possible-null-dereference
+$(B)/lint/%.deep: %.c $(B)/obj/%.o
+	@mkdir -p $(@D)
+	@$(CC) $(ALLCF) $(ANALYZER) -S -o /dev/null $<
 	@touch $@
 
 compile_commands.json: FORCE
@@ -280,6 +268,6 @@ dist:
 clean:
 	rm -rf $(BUILDDIR) compile_commands.json
 
-# Rules that belong to one folder stand there, such as calibrate/cuda.mk.
--include $(sort $(wildcard calibrate/*.mk))
+# Rules that belong to one folder stand there: tests/fuzz/fuzz.mk.
+-include $(sort $(wildcard tests/*/*.mk calibrate/*.mk))
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

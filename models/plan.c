@@ -300,6 +300,7 @@ search (Search *x, const PlanOptions *opt, PredictCache *cache)
       out->pruned = x->list->len - i;
       break;
     }
+    /* lint: allow clock: cut short only on request, and then it says so (complete) */
     if (opt->deadline != 0 && g_get_monotonic_time () > opt->deadline)
       return FALSE;
     if (!evaluate (x->base, p, cache)) {

@@ -311,25 +311,25 @@ one_path (Topo *t, guint32 v, guint32 target, gboolean hash, guint64 pick, doubl
 }
 
 gboolean
-topo_route_leaves (Topo *t, guint32 leaf_a, guint32 leaf_b, double weight, TopoPath *p)
+topo_route_leaves (Topo *t, guint32 from, guint32 target, double weight, TopoPath *p)
 {
-  guint d = hops (t, leaf_a, leaf_b);
+  guint d = hops (t, from, target);
   guint32 n = 1, *here = t->queue, *then = t->next;
   if (d == TOPO_FAR)
     return FALSE;
-  here[0] = leaf_a;
-  t->frac[leaf_a] = weight;
+  here[0] = from;
+  t->frac[from] = weight;
   for (; d > 0; d--) {
     guint32 m = 0;
     for (guint32 j = 0; j < n; j++) {
       guint32 v = here[j];
       double rate = 0, part = t->frac[v];
       for (guint32 i = t->adj_first[v]; i < t->adj_first[v + 1]; i++)
-        if (leads_on (t, &t->adj[i], leaf_b, d))
+        if (leads_on (t, &t->adj[i], target, d))
           rate += t->cap[t->adj[i].link];
       for (guint32 i = t->adj_first[v]; i < t->adj_first[v + 1]; i++) {
         const TopoAdj *a = &t->adj[i];
-        if (!leads_on (t, a, leaf_b, d))
+        if (!leads_on (t, a, target, d))
           continue;
         double share = part * t->cap[a->link] / rate;
         topo_path_add (p, a->link, share);

@@ -39,7 +39,7 @@ typedef struct ScenarioParts ScenarioParts;
 ScenarioParts *scenario_parts_new (void);
 void scenario_parts_free (ScenarioParts *c);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ScenarioParts, scenario_parts_free)
-gboolean scenario_read_shared (JsonDoc *doc, ScenarioParts *cache, Spec *out, GError **error);
+gboolean scenario_read_shared (JsonDoc *doc, ScenarioParts *parts, Spec *out, GError **error);
 
 /* An error of predicting what doc says (a schedule that cannot be, a step beyond the clock) gets
  * the place of the key that it is about, as those of scenario_read have; others stay as they are.

@@ -24,7 +24,7 @@ my @banned = (
     [ 'process', qr/system|popen|vfork|g_spawn_command_line_\w+/, qr/^$/, 'use g_spawn_sync with argv (no shell)' ],
     [ 'memory', qr/malloc|calloc|realloc|reallocarray|alloca|g_alloca/, qr{^tests/},
       'use g_new' ],
-    [ 'exit', qr/exit|_exit|_Exit|quick_exit|abort|g_error/, qr{^(sim/app/main\.c|tests/|$measures)},
+    [ 'exit', qr/exit|_Exit|quick_exit|abort|g_error/, qr{^(sim/app/main\.c|tests/|$measures)},
       'return a GError, or assert what only a programmer can cause' ],
     [ 'stdout', qr/printf|puts|putchar|vprintf|g_print/, qr{^(sim/app/|tests/|$measures)}, 'libraries do not print' ],
     [ 'locale', qr/setlocale|uselocale|newlocale/, qr{^(sim/app/main\.c|tests/)}, 'only main sets the locale' ],
@@ -52,6 +52,10 @@ sub check_calls {
     # libc's own pairs are for what libc allocated by itself
     while ($file !~ m{^tests/} && $code !~ /\brealpath \(/ && $code =~ /(?<![\w.>])(free|strn?dup)\s*\(/g) {
         finding($file, lines_at($code, $-[0]), 'memory', "$1(): use g_$1");
+    }
+    # a child that was forked must not run its parent's atexit
+    while ($file !~ m{^tests/} && $code !~ /\bfork \(/ && $code =~ /(?<![\w.>])_exit\s*\(/g) {
+        finding($file, lines_at($code, $-[0]), 'exit', '_exit() without fork()');
     }
     for my $w (@words) {
         my ($rule, $pattern, $fine, $why) = @$w;
