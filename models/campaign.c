@@ -27,9 +27,9 @@ add_straggler (Run *r, const Fault *f)
   gboolean evict = fault_gen_uniform (r->gen) < r->j->faults.cause[f->cause].takes_node;
   if (r->phase == PH_TRAIN)
     run_end_piece (r);
-  r->slow[i] = (Slow){slowdown, f->node, TRUE, evict};
-  sim_engine_after (r->eng, run_ticks (fault_gen_detect_s (r->gen, f->cause)), SIM_PRIO_NORMAL,
-                    r->kind_slow, r, i);
+  r->slow[i] = (Slow){.slowdown = slowdown, .node = f->node, .active = TRUE, .evict = evict};
+  r->slow[i].noticed = sim_engine_after (r->eng, run_ticks (fault_gen_detect_s (r->gen, f->cause)),
+                                         SIM_PRIO_NORMAL, r->kind_slow, r, i);
   if (r->phase == PH_TRAIN)
     run_begin_piece (r);
 }
@@ -48,8 +48,8 @@ add_corruption (Run *r, const Fault *f)
   *c = (Corrupt){.active = TRUE};
   for (guint k = 0; k < r->pat.n_levels; k++)
     c->clean[k] = isfinite (r->pending_at[k]) ? r->pending[k] : r->safe[k];
-  sim_engine_after (r->eng, run_ticks (fault_gen_detect_s (r->gen, f->cause)), SIM_PRIO_NORMAL,
-                    r->kind_corrupt, r, i);
+  c->found = sim_engine_after (r->eng, run_ticks (fault_gen_detect_s (r->gen, f->cause)),
+                               SIM_PRIO_NORMAL, r->kind_corrupt, r, i);
   run_begin_piece (r);
 }
 

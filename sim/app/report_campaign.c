@@ -5,18 +5,21 @@
 
 #include <math.h>
 
+/* Only the nodes of the job compute, and only while steps or evaluations run: useful, lost or
+ * warming up. In every other cause they stand, or wait for input, a slow node or nodes that are
+ * missing. Spares idle all the time. */
 CostResult
 campaign_cost (const JobSpec *j, const CampaignResult *r)
 {
-  double idle = 0.0;
-  static const Badput standing[] = {
-      BAD_INITIALIZATION, BAD_PROGRAM_STARTUP, BAD_CHECKPOINT_RESTORE, BAD_DETECTION,
-      BAD_WAITING,        BAD_MAINTENANCE,     BAD_CHECKPOINT_SAVE,    BAD_EVALUATION};
-  for (guint i = 0; i < G_N_ELEMENTS (standing); i++)
-    idle += r->bad[standing[i]].mean;
+  static const Badput computing[] = {BAD_WASTED_PROGRESS, BAD_TRAINING_PREP, BAD_BATCH_RAMP,
+                                     BAD_EVALUATION};
+  double busy = r->goodput.mean;
+  for (guint i = 0; i < G_N_ELEMENTS (computing); i++)
+    busy += r->bad[computing[i]].mean;
   guint spares = j->tracked ? j->hot_spares + j->cold_spares : 0;
-  double gpus = (double)j->gpus + (double)spares * j->gpus_per_node;
-  return cost_of (&j->cost, gpus, r->elapsed_mean_s, r->elapsed_mean_s * fmax (1.0 - idle, 0.0));
+  double own = (double)j->gpus, all = own + (double)spares * j->gpus_per_node;
+  double part = all > 0.0 ? own / all : 0.0;
+  return cost_of (&j->cost, all, r->elapsed_mean_s, r->elapsed_mean_s * fmin (busy, 1.0) * part);
 }
 
 /* ---- text ---- */

@@ -26,6 +26,16 @@ done_with "best interval in place" campaign rsc-1-12000 $few --set job.checkpoin
 done_with "spares" campaign infinitehbd-spares $few --spares
 done_with "a trace" campaign infinitehbd-spares $few --set job.failures=infinitehbd-trace
 
+# Spares idle: thirty times as many of them do not change what computing takes, only what idling does.
+energy () { # SPARES KEY
+  sim campaign llama-3-405b --replicas 4 -q --format json --set job.spares.hot="$1"
+  sed -n "s/^ *\"$2\": \([0-9.]*\).*/\1/p" "$out" | cut -d. -f1
+}
+few_kwh=$(energy 64 kwh_compute) many_kwh=$(energy 2048 kwh_compute) idle_kwh=$(energy 2048 kwh_idle)
+[ $((many_kwh * 100)) -lt $((few_kwh * 101)) ] && ok "spares do not compute" ||
+  nok "spares do not compute" "$few_kwh, $many_kwh"
+[ "$idle_kwh" -gt $((few_kwh / 10)) ] && ok "spares idle" || nok "spares idle" "$idle_kwh"
+
 # A stopped campaign goes on: 12 runs in one go, or 5 and then the rest, are the same.
 done_with "whole" campaign llama-3-405b $few --runs "$tmp/whole.csv" --format csv
 cp "$out" "$tmp/whole.out"
