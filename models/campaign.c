@@ -272,6 +272,44 @@ on_maintenance (SimEngine *eng, gpointer self, guint64 arg G_GNUC_UNUSED)
     run_plan_stop (r, j->maintenance_s, j->maintenance_warned, BAD_MAINTENANCE);
 }
 
+/* Not done after twenty times the undisturbed time and a month: where most of that went. */
+static const char *
+why_late (const Run *r)
+{
+  const JobSpec *j = r->j;
+  Badput most = 0;
+  for (guint i = 1; i < BAD_COUNT; i++)
+    if (r->out->bad_s[i] > r->out->bad_s[most])
+      most = (Badput)i;
+  switch (most) {
+  case BAD_WAITING:
+    if (j->tracked && j->hot_spares + j->cold_spares == 0)
+      return "not done after twenty times the undisturbed time; there are no spares, so that each "
+             "node in repair stops the job, most of the time (allowed: more job.spares)";
+    return j->tracked
+               ? "not done after twenty times the undisturbed time; most of it the job waits "
+                 "for nodes in repair (allowed: more job.spares, or faster repair)"
+               : "not done after twenty times the undisturbed time; most of it the job waits "
+                 "in the queue (job.restart.requeue_s)";
+  case BAD_DETECTION:
+    return "not done after twenty times the undisturbed time; most of it passes until failures are "
+           "noticed (job.restart.detection_s)";
+  case BAD_WASTED_PROGRESS:
+    return "not done after twenty times the undisturbed time; most work is lost again "
+           "(job.checkpoint, job.failures)";
+  case BAD_CHECKPOINT_SAVE:
+    return "not done after twenty times the undisturbed time; most of it goes into saving "
+           "(job.checkpoint)";
+  case BAD_PROGRAM_STARTUP:
+  case BAD_CHECKPOINT_RESTORE:
+  case BAD_TRAINING_PREP:
+    return "not done after twenty times the undisturbed time; most of it goes into restarts "
+           "(job.restart, job.failures)";
+  default:
+    return "not done after twenty times the undisturbed time";
+  }
+}
+
 static void
 on_end (SimEngine *eng, gpointer self, guint64 arg G_GNUC_UNUSED)
 {
@@ -280,7 +318,7 @@ on_end (SimEngine *eng, gpointer self, guint64 arg G_GNUC_UNUSED)
   if (r->j->days > 0.0)
     r->out->end = END_TIME;
   else
-    run_give_up (r, "not done after twenty times the undisturbed time and a month");
+    run_give_up (r, why_late (r));
   sim_engine_stop (eng);
 }
 

@@ -160,7 +160,8 @@ gboolean campaign_run_one (const JobSpec *j, double interval_s, guint64 seed, gu
 
 /* ---- many ---- */
 
-/* A mean with its 95 % confidence interval, and the middle 90 % of single runs. */
+/* A mean with its 95 % confidence interval (NAN: not known, of fewer than two), and the middle 90 %
+ * of single runs. */
 typedef struct {
   double mean, lo, hi, p5, p50, p95, std_error;
 } Estimate;
@@ -192,6 +193,8 @@ gboolean campaign_run (const JobSpec *j, const CampaignOptions *o, CampaignResul
 
 /* Estimate of a sample; x is not changed. */
 Estimate estimate_of (const double *x, guint n);
+/* The interval of a share ends at 0 and at 1. */
+Estimate estimate_clamp (Estimate e);
 
 /* ---- the interval ---- */
 

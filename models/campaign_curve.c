@@ -175,7 +175,7 @@ campaign_interval_curve (const JobSpec *j, guint replicas, guint64 seed, Interva
     x[k] = log (p->interval_s);
     if (!sample (j, p->interval_s, replicas, seed, goodput + (gsize)k * replicas, error))
       return FALSE;
-    p->goodput = estimate_of (goodput + (gsize)k * replicas, replicas);
+    p->goodput = estimate_clamp (estimate_of (goodput + (gsize)k * replicas, replicas));
     p->exact = exact ? job_exact_goodput (j, p->interval_s) : -1.0;
   }
   if (isfinite (mtbf) && block > 0.0) {

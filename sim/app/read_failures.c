@@ -334,8 +334,9 @@ fill_trace (const CsvTable *t, const TraceCols *c, GArray *events, guint *max_no
       first = day;
     if (c->node >= 0 && !csv_double (t, row, c->node, &node, error))
       return FALSE;
-    if (!(node >= 0.0 && node < 1e7))
-      return bad_row (t, row, error, "not a node's number", csv_cell (t, row, c->node));
+    if (!(node >= 0.0 && node < 1e7 && node == floor (node)))
+      return bad_row (t, row, error, "not a node's number (allowed: whole, 0 to 9999999)",
+                      csv_cell (t, row, c->node));
     if (c->start >= 0 && day < 0.0)
       return bad_row (t, row, error, "before the beginning of the trace",
                       csv_cell (t, row, c->start));

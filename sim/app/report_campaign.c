@@ -22,13 +22,28 @@ campaign_cost (const JobSpec *j, const CampaignResult *r)
   return cost_of (&j->cost, all, r->elapsed_mean_s, r->elapsed_mean_s * fmin (busy, 1.0) * part);
 }
 
+double
+campaign_missing_s (const JobSpec *j, const CampaignResult *r)
+{
+  return fmax (j->work_s - r->work_s, 0.0);
+}
+
 /* ---- text ---- */
+
+/* "1.2 to 3.4"; one run alone has no interval of its mean. */
+static char *
+range_text (int decimals, double lo, double hi)
+{
+  return isfinite (lo) && isfinite (hi)
+             ? g_strdup_printf ("%.*f to %.*f", decimals, lo, decimals, hi)
+             : g_strdup ("unknown");
+}
 
 static void
 put_share (GString *out, const char *what, const Estimate *e)
 {
-  g_string_append_printf (out, "  %-22s %6.2f %%  (%.2f to %.2f)\n", what, 100 * e->mean,
-                          100 * e->lo, 100 * e->hi);
+  g_autofree char *range = range_text (2, 100 * e->lo, 100 * e->hi);
+  g_string_append_printf (out, "  %-22s %6.2f %%  (%s)\n", what, 100 * e->mean, range);
 }
 
 static void
@@ -47,22 +62,34 @@ text_head (GString *out, const CampaignReport *r)
   g_string_append_printf (out, "%s: %s GPUs in %u nodes", r->name, gpus, j->nodes);
   if (j->tracked)
     g_string_append_printf (out, ", %u hot and %u cold spare nodes", j->hot_spares, j->cold_spares);
-  g_string_append_printf (
-      out,
-      "\n\nGoodput %.2f %%  (95 %% interval of the mean %.2f to %.2f; nine single "
-      "runs in ten %.2f to %.2f)\n",
-      100 * c->goodput.mean, 100 * c->goodput.lo, 100 * c->goodput.hi, 100 * c->goodput.p5,
-      100 * c->goodput.p95);
+  g_autofree char *goodput = range_text (2, 100 * c->goodput.lo, 100 * c->goodput.hi);
+  g_autofree char *days = range_text (2, c->days.lo, c->days.hi);
+  g_string_append_printf (out,
+                          "\n\nGoodput %.2f %%  (95 %% interval of the mean %s; nine single runs "
+                          "in ten %.2f to %.2f)\n",
+                          100 * c->goodput.mean, goodput, 100 * c->goodput.p5,
+                          100 * c->goodput.p95);
   if (j->work_s > 0.0)
+    g_string_append_printf (out,
+                            "Days    %.2f  (mean %s; single runs %.2f to %.2f; undisturbed %.2f)\n",
+                            c->days.mean, days, c->days.p5, c->days.p95, j->work_s / 86400.0);
+  if (j->work_s > 0.0 && c->timed_out > 0)
     g_string_append_printf (
-        out, "Days    %.2f  (mean %.2f to %.2f; single runs %.2f to %.2f; undisturbed %.2f)\n",
-        c->days.mean, c->days.lo, c->days.hi, c->days.p5, c->days.p95, j->work_s / 86400.0);
+        out,
+        "Unfinished: %u of %u replicas were cut off after %.6g days (job.days) before their work "
+        "was "
+        "done; of the %.2f days of work %.2f are missing in the mean over all replicas\n",
+        c->timed_out, c->replicas, j->days, j->work_s / 86400.0,
+        campaign_missing_s (j, c) / 86400.0);
   if (j->tokens > 0.0)
     g_string_append_printf (out, "Tokens  %.4g in %.4g steps of %.4g s\n", j->tokens,
                             j->tokens / j->tokens_per_step, j->step_time_s);
   if (j->published_source != NULL)
-    g_string_append_printf (out, "Published %.2f %%: %s\n", 100 * j->published_goodput,
-                            j->published_source);
+    g_string_append_printf (out, "Published %s %.2f %%: %s\n",
+                            j->published_hi > j->published_goodput   ? "at least"
+                            : j->published_lo < j->published_goodput ? "at most"
+                                                                     : "about",
+                            100 * j->published_goodput, j->published_source);
   g_string_append_printf (out, "%u replicas, seed %" G_GUINT64_FORMAT "%s\n", c->replicas, r->seed,
                           r->interrupted ? ", interrupted" : "");
   if (c->stuck > 0)
@@ -140,7 +167,7 @@ text_changes (GString *out, const CampaignReport *r)
   for (guint i = 0; i < r->n_changes; i++) {
     const Sensitivity *s = &r->change[i];
     g_string_append_printf (out, "  %-36s %+.2f  (%+.2f to %+.2f)\n", s->what, 100 * s->gain.mean,
-                            100 * s->gain.lo, 100 * s->gain.hi);
+                            100 * s->gain.lo, 100 * s->gain.hi); /* always eight replicas or more */
   }
 }
 
@@ -256,7 +283,7 @@ report_goodput_csv (GString *out, const CampaignReport *r)
     report_csv_field (out, r->name);
     g_string_append_printf (out, ",%s", i == 0 ? "useful_work" : badput_names[i - 1]);
     put (out, 100 * e->mean);
-    put (out, 100 * fmax (e->lo, 0.0));
+    put (out, 100 * e->lo);
     put (out, 100 * e->hi);
     g_string_append_c (out, '\n');
   }
@@ -270,8 +297,8 @@ checkpoint_row (GString *out, const CampaignReport *r, const char *kind, double 
   g_string_append_printf (out, ",%s", kind);
   put (out, interval_s);
   put (out, 100 * mean);
-  put (out, 100 * fmax (lo, 0.0));
-  put (out, 100 * fmin (hi, 1.0));
+  put (out, 100 * lo);
+  put (out, 100 * hi);
   g_string_append_c (out, '\n');
 }
 

@@ -190,6 +190,8 @@ report_campaign_json (GString *out, const CampaignReport *r)
   jw_int (w, "replicas", r->result->replicas);
   jw_int (w, "finished", r->result->finished);
   jw_int (w, "stuck", r->result->stuck);
+  jw_int (w, "cut_off", j->work_s > 0.0 ? r->result->timed_out : 0);
+  jw_double (w, "missing_work_days", campaign_missing_s (j, r->result) / 86400.0);
   if (r->result->why_stuck != NULL)
     jw_string (w, "why_stuck", r->result->why_stuck);
   jw_bool (w, "interrupted", r->interrupted);

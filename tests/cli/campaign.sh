@@ -63,6 +63,27 @@ refused "no replicas" 2 "replicas: out of range" campaign llama-3-405b --replica
 refused "unknown curve" 2 "curve: unknown name" campaign llama-3-405b --curve u
 refused "cost of a span of time" 2 "need an amount of work" campaign llama-3-405b --curve cost
 
+for half in spares.hot spares.cold checkpoint.keep checkpoint.every; do
+  refused "half of one: $half" 2 "$half" campaign llama-3-405b --set job.$half=1.5
+done
+
+# One run has no interval of its mean.
+sim campaign llama-3-405b --replicas 1 -q
+grep -q "interval of the mean unknown" "$out" && ok "one run: unknown" || nok "one run: unknown"
+sim campaign llama-3-405b --replicas 1 -q --format json
+grep -A3 '"interval_95"' "$out" | head -3 | grep -q null && ok "one run: null" || nok "one run: null"
+sim campaign llama-3-405b --replicas 1 -q --format csv
+tail -1 "$out" | grep -Eq ',0\.[0-9]+,,,0\.' && ok "one run: empty cells" || nok "one run: empty cells"
+sim campaign llama-3-405b --replicas 1 -q --curve goodput
+grep -q 'useful_work,[0-9.]*,,$' "$out" && ok "one run: empty in the table" || nok "one run: empty in the table"
+
+sim campaign llama-3-405b --replicas 5 -q --set job.work_days=50 --set job.days=40
+grep -q "^Unfinished: 5 of 5 .*of the 50.00 days of work" "$out" && ok "cut off is said" || nok "cut off is said"
+refused "no spares" 1 "never finish: .*there are no spares" campaign llama-3-405b --replicas 5 \
+  --set job.days=null --set job.work_days=50 --set job.spares.hot=0
+sim campaign llama-3-405b --replicas 2 -q
+grep -q "^Published at least 90.00" "$out" && ok "the bound of a published number" || nok "the bound of a published number"
+
 trace () { # NAME PATTERN LINES...
   name=$1 want=$2
   shift 2
@@ -75,6 +96,7 @@ trace "empty trace" "no failures" "start_day,end_day,node,class"
 trace "dates out of order" "out of order" "start_day,end_day,node,class" "3,4,0,GPU" "2,3,0,GPU"
 trace "an end before its start" "end is before the start" "start_day,end_day,node,class" "3,2,0,GPU"
 trace "not a date" "not a date" "date,node,cause" "2024-13-45,0,gpu"
+trace "half of a node" "not a node's number" "start_day,end_day,node,class" "2,3,1.5,GPU"
 trace "no column of dates" "start_day" "node,cause" "0,gpu"
 }
 finish
