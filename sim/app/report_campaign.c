@@ -143,10 +143,17 @@ text_checkpoints (GString *out, const CampaignReport *r)
   const IntervalCurve *k = r->curve;
   if (k == NULL)
     return;
-  put_seconds (out, "  best interval ", k->best_s, k->exact ? " (closed form)" : " (simulated, ");
-  if (!k->exact) {
-    put_seconds (out, "", k->best_lo_s, " to ");
-    put_seconds (out, "", k->best_hi_s, ")");
+  if (k->rises != 0) {
+    put_seconds (out, "  best interval not bracketed: goodput still rises, or stays, at ",
+                 k->best_s, k->rises < 0 ? " and shorter" : " and longer");
+  } else {
+    put_seconds (out, "  best interval ", k->best_s, k->exact ? " (closed form)" : " (simulated, ");
+    if (!k->exact && isfinite (k->best_lo_s)) {
+      put_seconds (out, "", k->best_lo_s, " to ");
+      put_seconds (out, "", k->best_hi_s, ")");
+    } else if (!k->exact) {
+      g_string_append (out, "its error unknown)");
+    }
   }
   put_seconds (out, "; within half a point from ", k->flat_lo_s, " to ");
   put_seconds (out, "", k->flat_hi_s, "\n");
@@ -343,16 +350,25 @@ report_cost_csv_header (GString *out)
 {
   g_string_append (out,
                    "series,gpus,days,days_lo,days_hi,undisturbed_days,usd,kwh,gpu_hours,goodput,"
-                   "step_time_s\n");
+                   "step_time_s,hot_spares,cold_spares\n");
 }
 
 void
 report_cost_csv_row (GString *out, const JobSpec *j, const CampaignResult *r)
 {
   CostResult c = campaign_cost (j, r);
-  const double v[] = {(double)j->gpus,     r->days.mean,  r->days.p5, r->days.p95,
-                      j->work_s / 86400.0, c.usd,         c.kwh,      c.gpu_hours,
-                      r->goodput.mean,     j->step_time_s};
+  const double v[] = {(double)j->gpus,
+                      r->days.mean,
+                      r->days.p5,
+                      r->days.p95,
+                      j->work_s / 86400.0,
+                      c.usd,
+                      c.kwh,
+                      c.gpu_hours,
+                      r->goodput.mean,
+                      j->step_time_s,
+                      j->tracked ? j->hot_spares : -1.0,
+                      j->tracked ? j->cold_spares : -1.0};
   for (guint i = 0; i < G_N_ELEMENTS (v); i++)
     put (out, v[i] >= 0 ? v[i] : NAN);
   g_string_append_c (out, '\n');

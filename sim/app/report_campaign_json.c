@@ -83,6 +83,7 @@ json_checkpoint (JsonWriter *w, const CampaignReport *r)
     jw_double (w, "interval_lo_s", k->best_lo_s);
     jw_double (w, "interval_hi_s", k->best_hi_s);
     jw_bool (w, "closed_form", k->exact);
+    jw_bool (w, "bracketed", k->rises == 0);
     jw_double (w, "goodput", k->best_goodput);
     jw_double (w, "flat_lo_s", k->flat_lo_s);
     jw_double (w, "flat_hi_s", k->flat_hi_s);

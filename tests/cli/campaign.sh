@@ -84,6 +84,17 @@ refused "no spares" 1 "never finish: .*there are no spares" campaign llama-3-405
 sim campaign llama-3-405b --replicas 2 -q
 grep -q "^Published at least 90.00" "$out" && ok "the bound of a published number" || nok "the bound of a published number"
 
+sim campaign ft-hsdp-before --best --replicas 8 -q
+grep -q "not bracketed: goodput still rises" "$out" && ok "no optimum is claimed" || nok "no optimum is claimed"
+
+sim campaign llama-3-405b --replicas 2 -q --set job.work_days=2 --curve cost --gpus 8,8192,16384
+[ "$(sed 1d "$out" | awk -F, '{ print $(NF - 1) }' | tr '\n' ' ')" = "1 32 64 " ] &&
+  ok "spares grow with the job" || nok "spares grow with the job"
+refused "not whole nodes" 2 "no whole nodes .found 100 GPUs" \
+  campaign opt-175b --replicas 2 -q --curve cost --gpus 100
+refused "a run of centuries" 2 "allowed: up to 100000 days" \
+  campaign 100k-90-days --replicas 2 -q --set job.work_days=90 --curve cost --gpus 8
+
 trace () { # NAME PATTERN LINES...
   name=$1 want=$2
   shift 2

@@ -458,6 +458,36 @@ test_curve (void)
 }
 
 static void
+test_curve_beyond_guess (void)
+{
+  /* A save that does not block but takes 0.9 of the speed for 3 s costs like a block of 2.7 s, so
+   * that the best is near sqrt (2 M 2.7 s) = 245 s, five times the longest interval about the first
+   * guess: the range has to move. */
+  JobSpec j;
+  IntervalCurve c;
+  simple_job (&j, M_REF, 60, 0.001, 60);
+  j.ckpt.level[0].persist_s = 3;
+  j.ckpt.level[0].slowdown = 0.9;
+  j.work_s = 3e6;
+  g_assert_true (campaign_interval_curve (&j, 20, 19, &c, NULL));
+  g_test_message ("optimum %.0f [%.0f, %.0f]", c.best_s, c.best_lo_s, c.best_hi_s);
+  g_assert_cmpint (c.rises, ==, 0);
+  g_assert_cmpfloat (fabs (c.best_s - 245), <, 0.25 * 245);
+  g_assert_cmpfloat (c.best_lo_s, <, c.best_hi_s);
+  for (guint i = 1; i < c.n; i++) /* points that moved and new ones are one scale */
+    g_assert_cmpfloat (fabs (c.point[i].interval_s / c.point[i - 1].interval_s - exp2 (0.25)), <,
+                       1e-9);
+  /* A save that costs nothing has no best interval: none is claimed. */
+  j.ckpt.level[0].block_s = j.ckpt.level[0].persist_s = 0;
+  j.eval_s = 1e-9;
+  j.eval_every_s = 1e6;
+  g_assert_true (campaign_interval_curve (&j, 8, 19, &c, NULL));
+  g_assert_cmpint (c.rises, ==, -1);
+  g_assert_true (isnan (c.best_lo_s) && isnan (c.best_hi_s));
+  job_clear (&j);
+}
+
+static void
 test_hopeless (void)
 {
   JobSpec j;
@@ -528,6 +558,7 @@ main (int argc, char **argv)
   g_test_add_func ("/campaign/corruption", test_corruption);
   g_test_add_func ("/campaign/straggler", test_straggler);
   g_test_add_func ("/campaign/curve", test_curve);
+  g_test_add_func ("/campaign/curve-beyond-guess", test_curve_beyond_guess);
   g_test_add_func ("/campaign/hopeless", test_hopeless);
   g_test_add_func ("/campaign/speed", test_speed);
   return g_test_run ();
