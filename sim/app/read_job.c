@@ -570,6 +570,22 @@ read_sections (const JsonRef *job, const JobContext *c, JobSpec *j, GError **err
          read_published (job, j, error);
 }
 
+/* What is missing is missing in the scenario: the defaults below it are not the user's to fill. */
+static gboolean
+blame_scenario (const JsonRef *root, GError *why, GError **error)
+{
+  const char *place = strstr (why->message, ": /job");
+  JsonRef at;
+  if (!g_error_matches (why, JSON_ERROR, JSON_ERROR_MISSING) || place == NULL ||
+      !json_get_object (root, "job", &at, NULL)) {
+    g_propagate_error (error, why);
+    return FALSE;
+  }
+  json_fail (&at, JSON_ERROR_MISSING, error, "%s", place + 2);
+  g_error_free (why);
+  return FALSE;
+}
+
 gboolean
 read_job (const JsonRef *root, const JobContext *c, JobSpec *out, GError **error)
 {
@@ -583,9 +599,9 @@ read_job (const JsonRef *root, const JobContext *c, JobSpec *out, GError **error
   out->gpus_per_node = (guint)c->gpus_per_node;
   JsonRef merged = json_root (doc), job;
   g_autoptr (GError) why = NULL;
-  if (!json_get_object (&merged, "job", &job, error) || !read_sections (&job, c, out, error)) {
+  if (!json_get_object (&merged, "job", &job, &why) || !read_sections (&job, c, out, &why)) {
     job_clear (out);
-    return FALSE;
+    return blame_scenario (root, g_steal_pointer (&why), error);
   }
   if (job_check (out, &why))
     return TRUE;

@@ -95,6 +95,10 @@ refused "not whole nodes" 2 "no whole nodes .found 100 GPUs" \
 refused "a run of centuries" 2 "allowed: up to 100000 days" \
   campaign 100k-90-days --replicas 2 -q --set job.work_days=90 --curve cost --gpus 8
 
+refused "unknown name" 2 "bloom-176b-a100.*100k-90-days" campaign nosuch
+echo '{ "format": 1, "cluster": { "gpus_per_node": 8, "nodes": 4 }, "job": { "days": 3 } }' >"$tmp/bare.json"
+refused "a missing key is the scenario's" 2 "bare.json:1: /job: .*is missing" campaign "$tmp/bare.json"
+
 trace () { # NAME PATTERN LINES...
   name=$1 want=$2
   shift 2
