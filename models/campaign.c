@@ -27,9 +27,9 @@ add_straggler (Run *r, const Fault *f)
   gboolean evict = fault_gen_uniform (r->gen) < r->j->faults.cause[f->cause].takes_node;
   if (r->phase == PH_TRAIN)
     run_end_piece (r);
-  r->slow[i] = (Slow){slowdown, f->node, TRUE, evict};
-  sim_engine_after (r->eng, run_ticks (fault_gen_detect_s (r->gen, f->cause)), SIM_PRIO_NORMAL,
-                    r->kind_slow, r, i);
+  r->slow[i] = (Slow){.slowdown = slowdown, .node = f->node, .active = TRUE, .evict = evict};
+  r->slow[i].noticed = sim_engine_after (r->eng, run_ticks (fault_gen_detect_s (r->gen, f->cause)),
+                                         SIM_PRIO_NORMAL, r->kind_slow, r, i);
   if (r->phase == PH_TRAIN)
     run_begin_piece (r);
 }
@@ -48,8 +48,8 @@ add_corruption (Run *r, const Fault *f)
   *c = (Corrupt){.active = TRUE};
   for (guint k = 0; k < r->pat.n_levels; k++)
     c->clean[k] = isfinite (r->pending_at[k]) ? r->pending[k] : r->safe[k];
-  sim_engine_after (r->eng, run_ticks (fault_gen_detect_s (r->gen, f->cause)), SIM_PRIO_NORMAL,
-                    r->kind_corrupt, r, i);
+  c->found = sim_engine_after (r->eng, run_ticks (fault_gen_detect_s (r->gen, f->cause)),
+                               SIM_PRIO_NORMAL, r->kind_corrupt, r, i);
   run_begin_piece (r);
 }
 
@@ -272,6 +272,44 @@ on_maintenance (SimEngine *eng, gpointer self, guint64 arg G_GNUC_UNUSED)
     run_plan_stop (r, j->maintenance_s, j->maintenance_warned, BAD_MAINTENANCE);
 }
 
+/* Not done after twenty times the undisturbed time and a month: where most of that went. */
+static const char *
+why_late (const Run *r)
+{
+  const JobSpec *j = r->j;
+  Badput most = 0;
+  for (guint i = 1; i < BAD_COUNT; i++)
+    if (r->out->bad_s[i] > r->out->bad_s[most])
+      most = (Badput)i;
+  switch (most) {
+  case BAD_WAITING:
+    if (j->tracked && j->hot_spares + j->cold_spares == 0)
+      return "not done after twenty times the undisturbed time; there are no spares, so that each "
+             "node in repair stops the job, most of the time (allowed: more job.spares)";
+    return j->tracked
+               ? "not done after twenty times the undisturbed time; most of it the job waits "
+                 "for nodes in repair (allowed: more job.spares, or faster repair)"
+               : "not done after twenty times the undisturbed time; most of it the job waits "
+                 "in the queue (job.restart.requeue_s)";
+  case BAD_DETECTION:
+    return "not done after twenty times the undisturbed time; most of it passes until failures are "
+           "noticed (job.restart.detection_s)";
+  case BAD_WASTED_PROGRESS:
+    return "not done after twenty times the undisturbed time; most work is lost again "
+           "(job.checkpoint, job.failures)";
+  case BAD_CHECKPOINT_SAVE:
+    return "not done after twenty times the undisturbed time; most of it goes into saving "
+           "(job.checkpoint)";
+  case BAD_PROGRAM_STARTUP:
+  case BAD_CHECKPOINT_RESTORE:
+  case BAD_TRAINING_PREP:
+    return "not done after twenty times the undisturbed time; most of it goes into restarts "
+           "(job.restart, job.failures)";
+  default:
+    return "not done after twenty times the undisturbed time";
+  }
+}
+
 static void
 on_end (SimEngine *eng, gpointer self, guint64 arg G_GNUC_UNUSED)
 {
@@ -280,7 +318,7 @@ on_end (SimEngine *eng, gpointer self, guint64 arg G_GNUC_UNUSED)
   if (r->j->days > 0.0)
     r->out->end = END_TIME;
   else
-    run_give_up (r, "not done after twenty times the undisturbed time and a month");
+    run_give_up (r, why_late (r));
   sim_engine_stop (eng);
 }
 

@@ -160,7 +160,8 @@ gboolean campaign_run_one (const JobSpec *j, double interval_s, guint64 seed, gu
 
 /* ---- many ---- */
 
-/* A mean with its 95 % confidence interval, and the middle 90 % of single runs. */
+/* A mean with its 95 % confidence interval (NAN: not known, of fewer than two), and the middle 90 %
+ * of single runs. */
 typedef struct {
   double mean, lo, hi, p5, p50, p95, std_error;
 } Estimate;
@@ -192,6 +193,8 @@ gboolean campaign_run (const JobSpec *j, const CampaignOptions *o, CampaignResul
 
 /* Estimate of a sample; x is not changed. */
 Estimate estimate_of (const double *x, guint n);
+/* The interval of a share ends at 0 and at 1. */
+Estimate estimate_clamp (Estimate e);
 
 /* ---- the interval ---- */
 
@@ -206,7 +209,9 @@ typedef struct {
 typedef struct {
   CurvePoint point[CURVE_POINTS];
   guint n;
-  double best_s, best_lo_s, best_hi_s; /* optimum and its 95 % interval */
+  double best_s, best_lo_s, best_hi_s; /* optimum and its 95 % interval (NAN: not known) */
+  int rises; /* goodput still rises below the shortest (-1) or above the longest
+              * interval searched (1), which best_s is then; 0: bracketed */
   double best_goodput;
   gboolean exact;              /* the optimum is that of the closed form */
   double flat_lo_s, flat_hi_s; /* at most half a point below the best */
@@ -214,8 +219,9 @@ typedef struct {
   double young_s, daly_s;      /* closed forms, for reference; 0: they do not apply */
 } IntervalCurve;
 
-/* U-curve from span below to span above the guess (Young's rule), common random numbers at all
- * points; the optimum by a parabola in the logarithm, its interval by jackknife over replicas. */
+/* U-curve about the guess (Young's rule), common random numbers at all points. While the best is at
+ * an end, the points move that way, down to a step or 0.1 s and up to the length of the run. The
+ * optimum by a parabola in the logarithm, its interval by jackknife over replicas. */
 gboolean campaign_interval_curve (const JobSpec *j, guint replicas, guint64 seed,
                                   IntervalCurve *out, GError **error);
 

@@ -108,7 +108,7 @@ simulated_optimum (const double *x, const double *goodput, guint n, guint replic
   }
   for (guint i = 0; i < blocks; i++)
     v += (tops[i] - mean) * (tops[i] - mean);
-  double error = blocks > 1 ? sqrt (v * (blocks - 1.0) / blocks) : 0.0;
+  double error = blocks > 1 ? sqrt (v * (blocks - 1.0) / blocks) : NAN;
   out->best_s = exp (all);
   out->best_lo_s = exp (all - 2.262 * error); /* t, 9 degrees of freedom */
   out->best_hi_s = exp (all + 2.262 * error);
@@ -158,6 +158,67 @@ exact_optimum (const JobSpec *j, IntervalCurve *c)
   c->twice = job_exact_goodput (j, c->best_s * 2.0);
 }
 
+enum { MOVE = 8, MOVES = 16 }; /* two octaves at a time, 32 in all */
+
+/* The intervals that make sense: a step at least, the whole run at most. */
+static void
+search_limits (const JobSpec *j, double guess, double *least, double *most)
+{
+  const double shortest_s = 0.1; /* where not even the step is known */
+  double length = j->days * 86400.0;
+  if (j->work_s > 0.0)
+    length = length > 0.0 ? fmin (length, j->work_s) : j->work_s;
+  *least = fmin (j->step_time_s > 0.0 ? j->step_time_s : shortest_s, guess / 8.0);
+  *most = fmax (length, guess * 8.0);
+}
+
+/* Points first … first + n - 1 of the curve. */
+static gboolean
+sample_points (const JobSpec *j, guint replicas, guint64 seed, guint first, guint n,
+               double *goodput, IntervalCurve *out, GError **error)
+{
+  for (guint k = first; k < first + n; k++) {
+    CurvePoint *p = &out->point[k];
+    if (!sample (j, p->interval_s, replicas, seed, goodput + (gsize)k * replicas, error))
+      return FALSE;
+    p->goodput = estimate_clamp (estimate_of (goodput + (gsize)k * replicas, replicas));
+  }
+  return TRUE;
+}
+
+static double
+octaves (guint points)
+{
+  return exp2 (6.0 * points / (CURVE_POINTS - 1.0));
+}
+
+/* Moves the points until the best is none of the ends, or the limit is reached. */
+static gboolean
+bracket (const JobSpec *j, guint replicas, guint64 seed, double least, double most, double *goodput,
+         IntervalCurve *out, GError **error)
+{
+  const gsize kept = CURVE_POINTS - MOVE;
+  for (guint moves = 0;; moves++) {
+    guint best = 0;
+    for (guint k = 1; k < out->n; k++)
+      if (out->point[k].goodput.mean > out->point[best].goodput.mean)
+        best = k;
+    out->rises = best == 0 ? -1 : best == out->n - 1 ? 1 : 0;
+    double low = out->point[0].interval_s, high = out->point[out->n - 1].interval_s;
+    if (out->rises == 0 || moves == MOVES || (out->rises < 0 ? low <= least : high >= most))
+      return TRUE;
+    gboolean up = out->rises > 0;
+    memmove (&out->point[up ? 0 : MOVE], &out->point[up ? MOVE : 0], kept * sizeof *out->point);
+    memmove (goodput + (up ? 0 : (gsize)MOVE * replicas),
+             goodput + (up ? (gsize)MOVE * replicas : 0), kept * replicas * sizeof *goodput);
+    for (guint k = 0; k < MOVE; k++)
+      out->point[up ? (guint)kept + k : k].interval_s =
+          up ? high * octaves (k + 1) : low / octaves (MOVE - k);
+    if (!sample_points (j, replicas, seed, up ? (guint)kept : 0, MOVE, goodput, out, error))
+      return FALSE;
+  }
+}
+
 gboolean
 campaign_interval_curve (const JobSpec *j, guint replicas, guint64 seed, IntervalCurve *out,
                          GError **error)
@@ -168,14 +229,17 @@ campaign_interval_curve (const JobSpec *j, guint replicas, guint64 seed, Interva
   g_autofree double *goodput = g_new (double, (gsize)CURVE_POINTS *replicas);
   double x[CURVE_POINTS];
   out->n = CURVE_POINTS;
-  /* From an eighth to eight times the guess; longer intervals than that hardly ever end. */
+  double least, most;
+  search_limits (j, guess, &least, &most);
+  /* First from an eighth to eight times the guess. */
+  for (guint k = 0; k < out->n; k++)
+    out->point[k].interval_s = guess / 8.0 * octaves (k);
+  if (!sample_points (j, replicas, seed, 0, out->n, goodput, out, error) ||
+      (!exact && !bracket (j, replicas, seed, least, most, goodput, out, error)))
+    return FALSE;
   for (guint k = 0; k < out->n; k++) {
     CurvePoint *p = &out->point[k];
-    p->interval_s = guess * pow (2.0, -3.0 + 6.0 * k / (out->n - 1.0));
     x[k] = log (p->interval_s);
-    if (!sample (j, p->interval_s, replicas, seed, goodput + (gsize)k * replicas, error))
-      return FALSE;
-    p->goodput = estimate_of (goodput + (gsize)k * replicas, replicas);
     p->exact = exact ? job_exact_goodput (j, p->interval_s) : -1.0;
   }
   if (isfinite (mtbf) && block > 0.0) {
@@ -186,6 +250,10 @@ campaign_interval_curve (const JobSpec *j, guint replicas, guint64 seed, Interva
     exact_optimum (j, out);
   } else {
     simulated_optimum (x, goodput, out->n, replicas, out);
+    if (out->rises != 0) {
+      out->best_s = out->point[out->rises < 0 ? 0 : out->n - 1].interval_s;
+      out->best_lo_s = out->best_hi_s = NAN;
+    }
     simulated_band (out);
   }
   return TRUE;

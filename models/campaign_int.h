@@ -63,11 +63,13 @@ typedef struct {
   double slowdown;
   guint32 node;
   gboolean active, evict;
+  SimEventId noticed; /* cancelled with it, so that it is not taken for that of a later one */
 } Slow;
 
 typedef struct {
   Pos clean[CKPT_LEVELS];
   gboolean active, due;
+  SimEventId found; /* cancelled with it */
 } Corrupt;
 
 typedef struct {

@@ -18,8 +18,10 @@ run_take_node (Run *r, guint32 node, double repair_s)
   sim_engine_after (r->eng, run_ticks (fmin (repair_s, 1e11)), SIM_PRIO_DONE, r->kind_repair, r,
                     node);
   for (guint i = 0; i < r->n_slow; i++)
-    if (r->slow[i].active && r->slow[i].node == node)
+    if (r->slow[i].active && r->slow[i].node == node) {
       r->slow[i].active = FALSE;
+      sim_engine_cancel (r->eng, r->slow[i].noticed);
+    }
   return TRUE;
 }
 
@@ -211,7 +213,7 @@ start_due_corruption (Run *r)
 {
   for (guint i = 0; i < r->n_corrupt; i++)
     if (r->corrupt[i].active && r->corrupt[i].due) {
-      sim_engine_after (r->eng, 0, SIM_PRIO_NORMAL, r->kind_corrupt, r, i);
+      r->corrupt[i].found = sim_engine_after (r->eng, 0, SIM_PRIO_NORMAL, r->kind_corrupt, r, i);
       return;
     }
 }

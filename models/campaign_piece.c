@@ -274,11 +274,13 @@ run_roll_back (Run *r)
   r->pos = to;
   for (guint i = 0; i < r->pat.n_levels; i++)
     r->pending_at[i] = INFINITY;
-  /* Corruption that the restored state does not contain is gone. */
+  /* Corruption that the restored state does not contain is gone; from scratch, all of it. */
   for (guint i = 0; i < r->n_corrupt; i++)
-    if (r->corrupt[i].active && level < r->pat.n_levels &&
-        !pos_before (r->corrupt[i].clean[level], to))
+    if (r->corrupt[i].active &&
+        (level == r->pat.n_levels || !pos_before (r->corrupt[i].clean[level], to))) {
       r->corrupt[i].active = FALSE;
+      sim_engine_cancel (r->eng, r->corrupt[i].found);
+    }
 }
 
 /* Levels that a loss of so many nodes (0: of processes only) takes with it. */

@@ -34,13 +34,23 @@ estimate_of (const double *x, guint n)
   }
   e.mean = m.mean;
   e.std_error = sim_moments_std_error (&m);
-  double half = n > 1 ? student (n - 1) * e.std_error : 0.0;
+  double half = n > 1 ? student (n - 1) * e.std_error : NAN; /* one run says nothing of it */
   e.lo = e.mean - half;
   e.hi = e.mean + half;
   e.p5 = sim_quantiles_get (&q, 0.05);
   e.p50 = sim_quantiles_get (&q, 0.5);
   e.p95 = sim_quantiles_get (&q, 0.95);
   sim_quantiles_clear (&q);
+  return e;
+}
+
+Estimate
+estimate_clamp (Estimate e)
+{
+  if (isfinite (e.lo)) {
+    e.lo = fmax (e.lo, 0.0);
+    e.hi = fmin (e.hi, 1.0);
+  }
   return e;
 }
 
@@ -74,10 +84,10 @@ estimate_share (const CampaignRun *runs, guint n, Pick pick, guint which)
   for (guint i = 0; i < n; i++)
     sim_moments_add (&m, (pick (&runs[i], which) - e.mean) * runs[i].elapsed_s * n / whole);
   e.std_error = sim_moments_std_error (&m);
-  double half = n > 1 ? student (n - 1) * e.std_error : 0.0;
+  double half = n > 1 ? student (n - 1) * e.std_error : NAN;
   e.lo = e.mean - half;
   e.hi = e.mean + half;
-  return e;
+  return estimate_clamp (e);
 }
 
 static double

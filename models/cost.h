@@ -35,8 +35,8 @@ typedef struct {
 
 void cost_init (CostSpec *c);
 
-/* busy_s: elapsed time in which steps ran (useful or lost), of elapsed_s; gpus: of the job and its
- * idle spares. */
+/* gpus: of the job and its idle spares. busy_s: of elapsed_s, the time in which steps ran (useful
+ * or lost), as a mean over all these GPUs: spares have none. */
 CostResult cost_of (const CostSpec *c, double gpus, double elapsed_s, double busy_s);
 
 #endif

@@ -232,6 +232,14 @@ campaign_job_load (JsonDoc *doc, LoadedJob *out, GError **error)
   return TRUE;
 }
 
+/* As many spares for each node as in the scenario, rounded up. */
+static guint
+scale_spares (guint spares, gint64 nodes, gint64 old_nodes)
+{
+  return old_nodes > 0 ? (guint)ceil ((double)spares * (double)nodes / (double)old_nodes - 1e-9)
+                       : spares;
+}
+
 gboolean
 campaign_job_load_at (JsonDoc *doc, gint64 gpus, LoadedJob *out, GError **error)
 {
@@ -243,8 +251,12 @@ campaign_job_load_at (JsonDoc *doc, gint64 gpus, LoadedJob *out, GError **error)
   if (!json_get_object (&root, "cluster", &cluster, error) ||
       !json_get_int (&cluster, "gpus_per_node", 1, 100000, &per_node, error))
     return FALSE;
-  g_autofree char *nodes =
-      g_strdup_printf ("cluster.nodes=%" G_GINT64_FORMAT, (gpus + per_node - 1) / per_node);
+  if (gpus % per_node != 0)
+    return json_fail (&cluster, JSON_ERROR_RANGE, error,
+                      "no whole nodes (found %" G_GINT64_FORMAT
+                      " GPUs; allowed: multiples of the %" G_GINT64_FORMAT " of a node)",
+                      gpus, per_node);
+  g_autofree char *nodes = g_strdup_printf ("cluster.nodes=%" G_GINT64_FORMAT, gpus / per_node);
   g_autofree char *size = g_strdup_printf ("cluster.gpus=%" G_GINT64_FORMAT, gpus);
   if (!scenario_set (copy, nodes, error) || !scenario_set (copy, size, error))
     return FALSE;
@@ -255,12 +267,15 @@ campaign_job_load_at (JsonDoc *doc, gint64 gpus, LoadedJob *out, GError **error)
   gboolean predicted = json_has (&root, "model") && read_job_needs_step (&root);
   if (!campaign_job_load (copy, out, error))
     return FALSE;
-  if (predicted || !json_get_object (&root, "job", &job, NULL))
-    return TRUE;
-  /* Nothing says how it scales: as if without loss. */
   gint64 old_nodes = 0, old_gpus = 0;
   json_opt_int (&cluster, "nodes", 1, 10000000, &old_nodes, NULL);
   json_opt_int (&cluster, "gpus", 1, 10000000, &old_gpus, NULL);
+  gint64 nodes_before = old_nodes > 0 ? old_nodes : (old_gpus + per_node - 1) / per_node;
+  out->job.hot_spares = scale_spares (out->job.hot_spares, gpus / per_node, nodes_before);
+  out->job.cold_spares = scale_spares (out->job.cold_spares, gpus / per_node, nodes_before);
+  if (predicted || !json_get_object (&root, "job", &job, NULL))
+    return TRUE;
+  /* Nothing says how it scales: as if without loss. */
   before = old_gpus > 0 ? (double)old_gpus : (double)(old_nodes * per_node);
   out->job.work_s *= before / (double)gpus;
   out->job.step_time_s *= before / (double)gpus;

@@ -244,6 +244,16 @@ make_report (const char *path, LoadedJob *job, const CliCommon *c, const Flags *
 
 /* ---- days and cost against GPUs ---- */
 
+/* What would take longer than a scenario may ask for is refused before it is simulated. */
+static gboolean
+check_length (const JobSpec *j, double gpus, GError **error)
+{
+  const double most_days = 1e5;
+  return j->work_s <= most_days * 86400.0 ||
+         usage (error, "--gpus: too few (found %.0f, %.3g days of work; allowed: up to %.0f days)",
+                gpus, j->work_s / 86400.0, most_days);
+}
+
 static gboolean
 cost_row (JsonDoc *doc, const char *path, double gpus, const CliCommon *c, const Flags *f,
           GString *out, GError **error)
@@ -258,6 +268,7 @@ cost_row (JsonDoc *doc, const char *path, double gpus, const CliCommon *c, const
   CliCommon silent = *c;
   silent.quiet = TRUE;
   if (!campaign_job_load_at (doc, (gint64)gpus, &job, error) ||
+      !check_length (&job.job, gpus, error) ||
       (job.job.best_interval && !interval_curve (&job, f, &interval, error)) ||
       !run_replicas (path, &job, &silent, &quiet, &result, &interrupted, error))
     return FALSE;
@@ -285,7 +296,7 @@ cost_curve (JsonDoc *doc, const char *path, const CliCommon *c, const Flags *f, 
   for (guint i = 0; sizes[i] != NULL; i++) {
     char *end = NULL;
     double n = g_ascii_strtod (sizes[i], &end);
-    if (end == sizes[i] || *end != '\0' || n < 1 || n > 1e7)
+    if (end == sizes[i] || *end != '\0' || n < 1 || n > 1e7 || n != floor (n))
       return usage (error, "--gpus: not a number of GPUs (found \"%.40s\"; allowed: 1 to 10000000)",
                     sizes[i]);
     g_autoptr (GError) why = NULL;
@@ -296,11 +307,10 @@ cost_curve (JsonDoc *doc, const char *path, const CliCommon *c, const Flags *f, 
     if (first == NULL)
       first = g_steal_pointer (&why);
   }
-  if (out->len > empty)
+  if (out->len > empty || first == NULL)
     return TRUE;
-  if (first != NULL)
-    g_propagate_error (error, g_steal_pointer (&first));
-  return first == NULL;
+  g_propagate_error (error, g_steal_pointer (&first));
+  return FALSE;
 }
 
 static gboolean

@@ -118,15 +118,16 @@ static gboolean
 read_level (const JsonRef *ref, const Source *s, JobSpec *job, CkptLevel *out, GError **error)
 {
   int mode = MODE_SYNC;
-  double copies = 2, every = 1, keep = 0, slowdown = 0, write = 0;
+  guint copies = 2, every = 1, keep = 0;
+  double slowdown = 0, write = 0;
   gboolean has_block, has_write, has_restore;
   if (!json_opt_enum (ref, "mode", mode_names, &mode, error) ||
-      !job_number (ref, "copies", 2, 16, &copies, job->inputs, NULL, error) ||
-      !job_number (ref, "every", 1, 1e9, &every, job->inputs, NULL, error) ||
-      !job_number (ref, "keep", 0, 1e9, &keep, job->inputs, NULL, error) ||
+      !job_count (ref, "copies", 2, 16, &copies, job->inputs, error) ||
+      !job_count (ref, "every", 1, 1000000000, &every, job->inputs, error) ||
+      !job_count (ref, "keep", 0, 1000000000, &keep, job->inputs, error) ||
       !job_number (ref, "slowdown", 0, 0.999, &slowdown, job->inputs, NULL, error))
     return FALSE;
-  *out = level_of ((Mode)mode, s, slowdown, (guint)copies);
+  *out = level_of ((Mode)mode, s, slowdown, copies);
   if (!job_number (ref, "block_s", 0, 1e7, &out->block_s, job->inputs, &has_block, error) ||
       !job_number (ref, "write_s", 0, 1e7, &write, job->inputs, &has_write, error) ||
       !job_number (ref, "restore_s", 0, 1e7, &out->restore_s, job->inputs, &has_restore, error))
@@ -143,8 +144,8 @@ read_level (const JsonRef *ref, const Source *s, JobSpec *job, CkptLevel *out, G
     return json_fail (ref, JSON_ERROR_MISSING, error,
                       "how long a save takes is not known (allowed: write_s, or a size and "
                       "storage.write_GBps)");
-  out->every = (guint)every;
-  out->keep = (guint)keep;
+  out->every = every;
+  out->keep = keep;
   return TRUE;
 }
 

@@ -334,8 +334,9 @@ fill_trace (const CsvTable *t, const TraceCols *c, GArray *events, guint *max_no
       first = day;
     if (c->node >= 0 && !csv_double (t, row, c->node, &node, error))
       return FALSE;
-    if (!(node >= 0.0 && node < 1e7))
-      return bad_row (t, row, error, "not a node's number", csv_cell (t, row, c->node));
+    if (!(node >= 0.0 && node < 1e7 && node == floor (node)))
+      return bad_row (t, row, error, "not a node's number (allowed: whole, 0 to 9999999)",
+                      csv_cell (t, row, c->node));
     if (c->start >= 0 && day < 0.0)
       return bad_row (t, row, error, "before the beginning of the trace",
                       csv_cell (t, row, c->start));
@@ -386,20 +387,21 @@ read_trace (const JsonRef *obj, FaultProfile *p, GPtrArray *inputs, GError **err
                                      "epoch_days", "burst_window_s", NULL};
   JsonRef at, ref;
   const char *file;
-  double nodes = 0.0, days = 0.0, epoch = 0.0, window = 0.0;
+  guint nodes = 0;
+  double days = 0.0, epoch = 0.0, window = 0.0;
   gboolean fit = FALSE;
   if (!json_has (obj, "trace"))
     return TRUE;
   if (!json_get_object (obj, "trace", &ref, error) || !json_check_keys (&ref, keys, error) ||
       !json_get_string (&ref, "file", &file, error) || !json_get_any (&ref, "file", &at, error) ||
-      !job_number (&ref, "nodes", 1, 1e7, &nodes, inputs, NULL, error) ||
+      !job_count (&ref, "nodes", 1, 10000000, &nodes, inputs, error) ||
       !job_number (&ref, "days", 1e-6, 1e6, &days, inputs, NULL, error) ||
       !job_number (&ref, "epoch_days", 0.1, 1e5, &epoch, inputs, NULL, error) ||
       !job_number (&ref, "burst_window_s", 0, 1e7, &window, inputs, NULL, error) ||
       !json_opt_bool (&ref, "fit", &fit, error))
     return FALSE;
   g_autofree char *path = path_relative_to (file, json_file (&at));
-  FaultTrace *trace = read_fault_trace (path, (guint)nodes, days, error);
+  FaultTrace *trace = read_fault_trace (path, nodes, days, error);
   if (trace == NULL)
     return FALSE;
   if (!fit) {

@@ -76,6 +76,24 @@ job_number (const JsonRef *obj, const char *key, double min, double max, double 
          note_input (&ref, *out, inputs, error);
 }
 
+gboolean
+job_count (const JsonRef *obj, const char *key, gint64 min, gint64 max, guint *out,
+           GPtrArray *inputs, GError **error)
+{
+  JsonRef ref;
+  gint64 n = 0;
+  if (!json_has (obj, key))
+    return TRUE;
+  if (!json_get_any (obj, key, &ref, error))
+    return FALSE;
+  if (!json_is_object (&ref) ? !json_get_int (obj, key, min, max, &n, error)
+                             : !json_get_int (&ref, "value", min, max, &n, error) ||
+                                   !note_input (&ref, (double)n, inputs, error))
+    return FALSE;
+  *out = (guint)n;
+  return TRUE;
+}
+
 /* Either a number, or points [gpus, seconds], linear in log gpus; flat before the first, straight
  * on after the last. */
 static gboolean
@@ -339,7 +357,6 @@ read_spares (const JsonRef *job, JobSpec *j, GError **error)
 {
   static const char *const keys[] = {"hot", "cold", "cold_start_s", NULL};
   JsonRef ref;
-  double hot = 0, cold = 0;
   if (!json_has (job, "spares"))
     return TRUE;
   if (!json_get_any (job, "spares", &ref, error))
@@ -353,13 +370,11 @@ read_spares (const JsonRef *job, JobSpec *j, GError **error)
                       "unknown spares (found \"%s\"; allowed: an object, or \"unlimited\")", text);
   }
   if (!json_get_object (job, "spares", &ref, error) || !json_check_keys (&ref, keys, error) ||
-      !job_number (&ref, "hot", 0, 1e6, &hot, j->inputs, NULL, error) ||
-      !job_number (&ref, "cold", 0, 1e6, &cold, j->inputs, NULL, error) ||
+      !job_count (&ref, "hot", 0, 1000000, &j->hot_spares, j->inputs, error) ||
+      !job_count (&ref, "cold", 0, 1000000, &j->cold_spares, j->inputs, error) ||
       !job_number (&ref, "cold_start_s", 0, 1e7, &j->cold_start_s, j->inputs, NULL, error))
     return FALSE;
   j->tracked = TRUE;
-  j->hot_spares = (guint)hot;
-  j->cold_spares = (guint)cold;
   return TRUE;
 }
 
@@ -368,14 +383,12 @@ read_elastic (const JsonRef *job, JobSpec *j, GError **error)
 {
   static const char *const keys[] = {"unit_nodes", "min_units", "reconfigure_s", "speed", NULL};
   JsonRef ref, speeds;
-  double unit = 1, least = 1;
+  j->unit_nodes = j->min_units = 1;
   if (!json_get_object (job, "elastic", &ref, error) || !json_check_keys (&ref, keys, error) ||
-      !job_number (&ref, "unit_nodes", 1, 1e7, &unit, j->inputs, NULL, error) ||
-      !job_number (&ref, "min_units", 1, 1e7, &least, j->inputs, NULL, error) ||
+      !job_count (&ref, "unit_nodes", 1, 10000000, &j->unit_nodes, j->inputs, error) ||
+      !job_count (&ref, "min_units", 1, 10000000, &j->min_units, j->inputs, error) ||
       !job_number (&ref, "reconfigure_s", 0, 1e7, &j->reconfigure_s, j->inputs, NULL, error))
     return FALSE;
-  j->unit_nodes = (guint)unit;
-  j->min_units = (guint)least;
   if (!json_has (&ref, "speed"))
     return TRUE;
   if (!json_get_array (&ref, "speed", &speeds, error))
@@ -398,15 +411,14 @@ read_replicated (const JsonRef *job, JobSpec *j, GError **error)
 {
   static const char *const keys[] = {"replicas", "min_replicas", "stall_s", "rejoin_s", NULL};
   JsonRef ref;
-  double replicas = 0, least = 1;
+  j->replicas = 0;
+  j->min_replicas = 1;
   if (!json_get_object (job, "replicated", &ref, error) || !json_check_keys (&ref, keys, error) ||
-      !job_number (&ref, "replicas", 2, 1e6, &replicas, j->inputs, NULL, error) ||
-      !job_number (&ref, "min_replicas", 1, 1e6, &least, j->inputs, NULL, error) ||
+      !job_count (&ref, "replicas", 2, 1000000, &j->replicas, j->inputs, error) ||
+      !job_count (&ref, "min_replicas", 1, 1000000, &j->min_replicas, j->inputs, error) ||
       !job_number (&ref, "stall_s", 0, 1e7, &j->stall_s, j->inputs, NULL, error) ||
       !job_number (&ref, "rejoin_s", 0, 1e7, &j->rejoin_s, j->inputs, NULL, error))
     return FALSE;
-  j->replicas = (guint)replicas;
-  j->min_replicas = (guint)least;
   return TRUE;
 }
 
@@ -558,6 +570,22 @@ read_sections (const JsonRef *job, const JobContext *c, JobSpec *j, GError **err
          read_published (job, j, error);
 }
 
+/* What is missing is missing in the scenario: the defaults below it are not the user's to fill. */
+static gboolean
+blame_scenario (const JsonRef *root, GError *why, GError **error)
+{
+  const char *place = strstr (why->message, ": /job");
+  JsonRef at;
+  if (!g_error_matches (why, JSON_ERROR, JSON_ERROR_MISSING) || place == NULL ||
+      !json_get_object (root, "job", &at, NULL)) {
+    g_propagate_error (error, why);
+    return FALSE;
+  }
+  json_fail (&at, JSON_ERROR_MISSING, error, "%s", place + 2);
+  g_error_free (why);
+  return FALSE;
+}
+
 gboolean
 read_job (const JsonRef *root, const JobContext *c, JobSpec *out, GError **error)
 {
@@ -571,9 +599,9 @@ read_job (const JsonRef *root, const JobContext *c, JobSpec *out, GError **error
   out->gpus_per_node = (guint)c->gpus_per_node;
   JsonRef merged = json_root (doc), job;
   g_autoptr (GError) why = NULL;
-  if (!json_get_object (&merged, "job", &job, error) || !read_sections (&job, c, out, error)) {
+  if (!json_get_object (&merged, "job", &job, &why) || !read_sections (&job, c, out, &why)) {
     job_clear (out);
-    return FALSE;
+    return blame_scenario (root, g_steal_pointer (&why), error);
   }
   if (job_check (out, &why))
     return TRUE;

@@ -35,6 +35,9 @@ gboolean read_job_needs_step (const JsonRef *root);
 
 /* ---- shared by the readers of job parts ---- */
 
+/* The same for a whole number. */
+gboolean job_count (const JsonRef *obj, const char *key, gint64 min, gint64 max, guint *out,
+                    GPtrArray *inputs, GError **error);
 /* A bare or sourced number, when it is there. inputs may be NULL. *found (may be NULL) says
  * whether. */
 gboolean job_number (const JsonRef *obj, const char *key, double min, double max, double *out,

@@ -5,27 +5,45 @@
 
 #include <math.h>
 
+/* Only the nodes of the job compute, and only while steps or evaluations run: useful, lost or
+ * warming up. In every other cause they stand, or wait for input, a slow node or nodes that are
+ * missing. Spares idle all the time. */
 CostResult
 campaign_cost (const JobSpec *j, const CampaignResult *r)
 {
-  double idle = 0.0;
-  static const Badput standing[] = {
-      BAD_INITIALIZATION, BAD_PROGRAM_STARTUP, BAD_CHECKPOINT_RESTORE, BAD_DETECTION,
-      BAD_WAITING,        BAD_MAINTENANCE,     BAD_CHECKPOINT_SAVE,    BAD_EVALUATION};
-  for (guint i = 0; i < G_N_ELEMENTS (standing); i++)
-    idle += r->bad[standing[i]].mean;
+  static const Badput computing[] = {BAD_WASTED_PROGRESS, BAD_TRAINING_PREP, BAD_BATCH_RAMP,
+                                     BAD_EVALUATION};
+  double busy = r->goodput.mean;
+  for (guint i = 0; i < G_N_ELEMENTS (computing); i++)
+    busy += r->bad[computing[i]].mean;
   guint spares = j->tracked ? j->hot_spares + j->cold_spares : 0;
-  double gpus = (double)j->gpus + (double)spares * j->gpus_per_node;
-  return cost_of (&j->cost, gpus, r->elapsed_mean_s, r->elapsed_mean_s * fmax (1.0 - idle, 0.0));
+  double own = (double)j->gpus, all = own + (double)spares * j->gpus_per_node;
+  double part = all > 0.0 ? own / all : 0.0;
+  return cost_of (&j->cost, all, r->elapsed_mean_s, r->elapsed_mean_s * fmin (busy, 1.0) * part);
+}
+
+double
+campaign_missing_s (const JobSpec *j, const CampaignResult *r)
+{
+  return fmax (j->work_s - r->work_s, 0.0);
 }
 
 /* ---- text ---- */
 
+/* "1.2 to 3.4"; one run alone has no interval of its mean. */
+static char *
+range_text (int decimals, double lo, double hi)
+{
+  return isfinite (lo) && isfinite (hi)
+             ? g_strdup_printf ("%.*f to %.*f", decimals, lo, decimals, hi)
+             : g_strdup ("unknown");
+}
+
 static void
 put_share (GString *out, const char *what, const Estimate *e)
 {
-  g_string_append_printf (out, "  %-22s %6.2f %%  (%.2f to %.2f)\n", what, 100 * e->mean,
-                          100 * e->lo, 100 * e->hi);
+  g_autofree char *range = range_text (2, 100 * e->lo, 100 * e->hi);
+  g_string_append_printf (out, "  %-22s %6.2f %%  (%s)\n", what, 100 * e->mean, range);
 }
 
 static void
@@ -44,22 +62,34 @@ text_head (GString *out, const CampaignReport *r)
   g_string_append_printf (out, "%s: %s GPUs in %u nodes", r->name, gpus, j->nodes);
   if (j->tracked)
     g_string_append_printf (out, ", %u hot and %u cold spare nodes", j->hot_spares, j->cold_spares);
-  g_string_append_printf (
-      out,
-      "\n\nGoodput %.2f %%  (95 %% interval of the mean %.2f to %.2f; nine single "
-      "runs in ten %.2f to %.2f)\n",
-      100 * c->goodput.mean, 100 * c->goodput.lo, 100 * c->goodput.hi, 100 * c->goodput.p5,
-      100 * c->goodput.p95);
+  g_autofree char *goodput = range_text (2, 100 * c->goodput.lo, 100 * c->goodput.hi);
+  g_autofree char *days = range_text (2, c->days.lo, c->days.hi);
+  g_string_append_printf (out,
+                          "\n\nGoodput %.2f %%  (95 %% interval of the mean %s; nine single runs "
+                          "in ten %.2f to %.2f)\n",
+                          100 * c->goodput.mean, goodput, 100 * c->goodput.p5,
+                          100 * c->goodput.p95);
   if (j->work_s > 0.0)
+    g_string_append_printf (out,
+                            "Days    %.2f  (mean %s; single runs %.2f to %.2f; undisturbed %.2f)\n",
+                            c->days.mean, days, c->days.p5, c->days.p95, j->work_s / 86400.0);
+  if (j->work_s > 0.0 && c->timed_out > 0)
     g_string_append_printf (
-        out, "Days    %.2f  (mean %.2f to %.2f; single runs %.2f to %.2f; undisturbed %.2f)\n",
-        c->days.mean, c->days.lo, c->days.hi, c->days.p5, c->days.p95, j->work_s / 86400.0);
+        out,
+        "Unfinished: %u of %u replicas were cut off after %.6g days (job.days) before their work "
+        "was "
+        "done; of the %.2f days of work %.2f are missing in the mean over all replicas\n",
+        c->timed_out, c->replicas, j->days, j->work_s / 86400.0,
+        campaign_missing_s (j, c) / 86400.0);
   if (j->tokens > 0.0)
     g_string_append_printf (out, "Tokens  %.4g in %.4g steps of %.4g s\n", j->tokens,
                             j->tokens / j->tokens_per_step, j->step_time_s);
   if (j->published_source != NULL)
-    g_string_append_printf (out, "Published %.2f %%: %s\n", 100 * j->published_goodput,
-                            j->published_source);
+    g_string_append_printf (out, "Published %s %.2f %%: %s\n",
+                            j->published_hi > j->published_goodput   ? "at least"
+                            : j->published_lo < j->published_goodput ? "at most"
+                                                                     : "about",
+                            100 * j->published_goodput, j->published_source);
   g_string_append_printf (out, "%u replicas, seed %" G_GUINT64_FORMAT "%s\n", c->replicas, r->seed,
                           r->interrupted ? ", interrupted" : "");
   if (c->stuck > 0)
@@ -113,10 +143,17 @@ text_checkpoints (GString *out, const CampaignReport *r)
   const IntervalCurve *k = r->curve;
   if (k == NULL)
     return;
-  put_seconds (out, "  best interval ", k->best_s, k->exact ? " (closed form)" : " (simulated, ");
-  if (!k->exact) {
-    put_seconds (out, "", k->best_lo_s, " to ");
-    put_seconds (out, "", k->best_hi_s, ")");
+  if (k->rises != 0) {
+    put_seconds (out, "  best interval not bracketed: goodput still rises, or stays, at ",
+                 k->best_s, k->rises < 0 ? " and shorter" : " and longer");
+  } else {
+    put_seconds (out, "  best interval ", k->best_s, k->exact ? " (closed form)" : " (simulated, ");
+    if (!k->exact && isfinite (k->best_lo_s)) {
+      put_seconds (out, "", k->best_lo_s, " to ");
+      put_seconds (out, "", k->best_hi_s, ")");
+    } else if (!k->exact) {
+      g_string_append (out, "its error unknown)");
+    }
   }
   put_seconds (out, "; within half a point from ", k->flat_lo_s, " to ");
   put_seconds (out, "", k->flat_hi_s, "\n");
@@ -137,7 +174,7 @@ text_changes (GString *out, const CampaignReport *r)
   for (guint i = 0; i < r->n_changes; i++) {
     const Sensitivity *s = &r->change[i];
     g_string_append_printf (out, "  %-36s %+.2f  (%+.2f to %+.2f)\n", s->what, 100 * s->gain.mean,
-                            100 * s->gain.lo, 100 * s->gain.hi);
+                            100 * s->gain.lo, 100 * s->gain.hi); /* always eight replicas or more */
   }
 }
 
@@ -253,7 +290,7 @@ report_goodput_csv (GString *out, const CampaignReport *r)
     report_csv_field (out, r->name);
     g_string_append_printf (out, ",%s", i == 0 ? "useful_work" : badput_names[i - 1]);
     put (out, 100 * e->mean);
-    put (out, 100 * fmax (e->lo, 0.0));
+    put (out, 100 * e->lo);
     put (out, 100 * e->hi);
     g_string_append_c (out, '\n');
   }
@@ -267,8 +304,8 @@ checkpoint_row (GString *out, const CampaignReport *r, const char *kind, double 
   g_string_append_printf (out, ",%s", kind);
   put (out, interval_s);
   put (out, 100 * mean);
-  put (out, 100 * fmax (lo, 0.0));
-  put (out, 100 * fmin (hi, 1.0));
+  put (out, 100 * lo);
+  put (out, 100 * hi);
   g_string_append_c (out, '\n');
 }
 
@@ -313,16 +350,25 @@ report_cost_csv_header (GString *out)
 {
   g_string_append (out,
                    "series,gpus,days,days_lo,days_hi,undisturbed_days,usd,kwh,gpu_hours,goodput,"
-                   "step_time_s\n");
+                   "step_time_s,hot_spares,cold_spares\n");
 }
 
 void
 report_cost_csv_row (GString *out, const JobSpec *j, const CampaignResult *r)
 {
   CostResult c = campaign_cost (j, r);
-  const double v[] = {(double)j->gpus,     r->days.mean,  r->days.p5, r->days.p95,
-                      j->work_s / 86400.0, c.usd,         c.kwh,      c.gpu_hours,
-                      r->goodput.mean,     j->step_time_s};
+  const double v[] = {(double)j->gpus,
+                      r->days.mean,
+                      r->days.p5,
+                      r->days.p95,
+                      j->work_s / 86400.0,
+                      c.usd,
+                      c.kwh,
+                      c.gpu_hours,
+                      r->goodput.mean,
+                      j->step_time_s,
+                      j->tracked ? j->hot_spares : -1.0,
+                      j->tracked ? j->cold_spares : -1.0};
   for (guint i = 0; i < G_N_ELEMENTS (v); i++)
     put (out, v[i] >= 0 ? v[i] : NAN);
   g_string_append_c (out, '\n');

@@ -21,6 +21,9 @@ typedef struct {
 /* Money and energy of the mean run. */
 CostResult campaign_cost (const JobSpec *j, const CampaignResult *r);
 
+/* Work that is not done, mean over all replicas, s; 0 when the job has no amount of work. */
+double campaign_missing_s (const JobSpec *j, const CampaignResult *r);
+
 void report_campaign_text (GString *out, const CampaignReport *r);
 void report_campaign_json (GString *out, const CampaignReport *r);
 void report_campaign_csv (GString *out, const CampaignReport *r); /* header and one line */

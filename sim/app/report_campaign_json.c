@@ -83,6 +83,7 @@ json_checkpoint (JsonWriter *w, const CampaignReport *r)
     jw_double (w, "interval_lo_s", k->best_lo_s);
     jw_double (w, "interval_hi_s", k->best_hi_s);
     jw_bool (w, "closed_form", k->exact);
+    jw_bool (w, "bracketed", k->rises == 0);
     jw_double (w, "goodput", k->best_goodput);
     jw_double (w, "flat_lo_s", k->flat_lo_s);
     jw_double (w, "flat_hi_s", k->flat_hi_s);
@@ -190,6 +191,8 @@ report_campaign_json (GString *out, const CampaignReport *r)
   jw_int (w, "replicas", r->result->replicas);
   jw_int (w, "finished", r->result->finished);
   jw_int (w, "stuck", r->result->stuck);
+  jw_int (w, "cut_off", j->work_s > 0.0 ? r->result->timed_out : 0);
+  jw_double (w, "missing_work_days", campaign_missing_s (j, r->result) / 86400.0);
   if (r->result->why_stuck != NULL)
     jw_string (w, "why_stuck", r->result->why_stuck);
   jw_bool (w, "interrupted", r->interrupted);

@@ -223,6 +223,28 @@ scenario_set (JsonDoc *doc, const char *key_value, GError **error)
   return json_doc_set (doc, key, equals + 1, error);
 }
 
+/* Names of whole runs and of campaigns alike. */
+static void
+unknown_scenario (const char *name, GError **error)
+{
+  const guint shown = 60;
+  g_auto (GStrv) train = data_list ("train"), campaign = data_list ("campaign");
+  g_autoptr (GPtrArray) both = g_ptr_array_new ();
+  for (guint i = 0; train[i] != NULL; i++)
+    g_ptr_array_add (both, train[i]);
+  for (guint i = 0; campaign[i] != NULL; i++)
+    g_ptr_array_add (both, campaign[i]);
+  guint n = both->len;
+  g_ptr_array_add (both, NULL);
+  const char *const *names = (const char *const *)(gpointer)both->pdata;
+  const char *near = nearest_name (name, names);
+  g_autofree char *quoted = text_quoted (name), *all = text_list (names, shown);
+  g_set_error (error, JSON_ERROR, JSON_ERROR_RANGE,
+               "unknown scenario (found %s; %s%s%sallowed: %s%s)", quoted,
+               near != NULL ? "nearest: " : "", near != NULL ? near : "", near != NULL ? "; " : "",
+               all, n == 0 ? "; no shipped files were found" : "");
+}
+
 /* The file of a scenario given on the command line. A file in the working directory goes before a
  * shipped scenario of the same name. */
 static char *
@@ -230,12 +252,11 @@ scenario_path (const char *name, GError **error)
 {
   if (data_is_path (name) || g_file_test (name, G_FILE_TEST_IS_REGULAR))
     return g_strdup (name);
-  g_autoptr (GError) why = NULL;
-  char *path = data_find ("train", name, NULL, &why);
+  char *path = data_find ("train", name, NULL, NULL);
   if (path == NULL)
     path = data_find ("campaign", name, NULL, NULL);
   if (path == NULL)
-    g_propagate_error (error, g_steal_pointer (&why));
+    unknown_scenario (name, error);
   return path;
 }
 

@@ -26,6 +26,16 @@ done_with "best interval in place" campaign rsc-1-12000 $few --set job.checkpoin
 done_with "spares" campaign infinitehbd-spares $few --spares
 done_with "a trace" campaign infinitehbd-spares $few --set job.failures=infinitehbd-trace
 
+# Spares idle: thirty times as many of them do not change what computing takes, only what idling does.
+energy () { # SPARES KEY
+  sim campaign llama-3-405b --replicas 4 -q --format json --set job.spares.hot="$1"
+  sed -n "s/^ *\"$2\": \([0-9.]*\).*/\1/p" "$out" | cut -d. -f1
+}
+few_kwh=$(energy 64 kwh_compute) many_kwh=$(energy 2048 kwh_compute) idle_kwh=$(energy 2048 kwh_idle)
+[ $((many_kwh * 100)) -lt $((few_kwh * 101)) ] && ok "spares do not compute" ||
+  nok "spares do not compute" "$few_kwh, $many_kwh"
+[ "$idle_kwh" -gt $((few_kwh / 10)) ] && ok "spares idle" || nok "spares idle" "$idle_kwh"
+
 # A stopped campaign goes on: 12 runs in one go, or 5 and then the rest, are the same.
 done_with "whole" campaign llama-3-405b $few --runs "$tmp/whole.csv" --format csv
 cp "$out" "$tmp/whole.out"
@@ -53,6 +63,42 @@ refused "no replicas" 2 "replicas: out of range" campaign llama-3-405b --replica
 refused "unknown curve" 2 "curve: unknown name" campaign llama-3-405b --curve u
 refused "cost of a span of time" 2 "need an amount of work" campaign llama-3-405b --curve cost
 
+for half in spares.hot spares.cold checkpoint.keep checkpoint.every; do
+  refused "half of one: $half" 2 "$half" campaign llama-3-405b --set job.$half=1.5
+done
+
+# One run has no interval of its mean.
+sim campaign llama-3-405b --replicas 1 -q
+grep -q "interval of the mean unknown" "$out" && ok "one run: unknown" || nok "one run: unknown"
+sim campaign llama-3-405b --replicas 1 -q --format json
+grep -A3 '"interval_95"' "$out" | head -3 | grep -q null && ok "one run: null" || nok "one run: null"
+sim campaign llama-3-405b --replicas 1 -q --format csv
+tail -1 "$out" | grep -Eq ',0\.[0-9]+,,,0\.' && ok "one run: empty cells" || nok "one run: empty cells"
+sim campaign llama-3-405b --replicas 1 -q --curve goodput
+grep -q 'useful_work,[0-9.]*,,$' "$out" && ok "one run: empty in the table" || nok "one run: empty in the table"
+
+sim campaign llama-3-405b --replicas 5 -q --set job.work_days=50 --set job.days=40
+grep -q "^Unfinished: 5 of 5 .*of the 50.00 days of work" "$out" && ok "cut off is said" || nok "cut off is said"
+refused "no spares" 1 "never finish: .*there are no spares" campaign llama-3-405b --replicas 5 \
+  --set job.days=null --set job.work_days=50 --set job.spares.hot=0
+sim campaign llama-3-405b --replicas 2 -q
+grep -q "^Published at least 90.00" "$out" && ok "the bound of a published number" || nok "the bound of a published number"
+
+sim campaign ft-hsdp-before --best --replicas 8 -q
+grep -q "not bracketed: goodput still rises" "$out" && ok "no optimum is claimed" || nok "no optimum is claimed"
+
+sim campaign llama-3-405b --replicas 2 -q --set job.work_days=2 --curve cost --gpus 8,8192,16384
+[ "$(sed 1d "$out" | awk -F, '{ print $(NF - 1) }' | tr '\n' ' ')" = "1 32 64 " ] &&
+  ok "spares grow with the job" || nok "spares grow with the job"
+refused "not whole nodes" 2 "no whole nodes .found 100 GPUs" \
+  campaign opt-175b --replicas 2 -q --curve cost --gpus 100
+refused "a run of centuries" 2 "allowed: up to 100000 days" \
+  campaign 100k-90-days --replicas 2 -q --set job.work_days=90 --curve cost --gpus 8
+
+refused "unknown name" 2 "bloom-176b-a100.*100k-90-days" campaign nosuch
+echo '{ "format": 1, "cluster": { "gpus_per_node": 8, "nodes": 4 }, "job": { "days": 3 } }' >"$tmp/bare.json"
+refused "a missing key is the scenario's" 2 "bare.json:1: /job: .*is missing" campaign "$tmp/bare.json"
+
 trace () { # NAME PATTERN LINES...
   name=$1 want=$2
   shift 2
@@ -65,6 +111,7 @@ trace "empty trace" "no failures" "start_day,end_day,node,class"
 trace "dates out of order" "out of order" "start_day,end_day,node,class" "3,4,0,GPU" "2,3,0,GPU"
 trace "an end before its start" "end is before the start" "start_day,end_day,node,class" "3,2,0,GPU"
 trace "not a date" "not a date" "date,node,cause" "2024-13-45,0,gpu"
+trace "half of a node" "not a node's number" "start_day,end_day,node,class" "2,3,1.5,GPU"
 trace "no column of dates" "start_day" "node,cause" "0,gpu"
 }
 finish
