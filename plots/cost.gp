@@ -65,7 +65,7 @@ of(i) = strcol('series') eq name(i) ? column('gpus') : NaN
 plot for [i = 1:n_names] data using (of(i)):(column('days')):(column('days_lo')):(column('days_hi')) \
        with yerrorlines linecolor rgb Colour[pick(i)] pointtype Point[pick(i)] linewidth 1.6 title name(i), \
      for [i = 1:n_names] data using (of(i)):(column('undisturbed_days')) smooth unique \
-       with lines linecolor rgb '#888888' dashtype 3 linewidth 1.2 title i == 1 ? 'without any disturbance' : ''
+       with lines linecolor rgb '#555555' dashtype 3 linewidth 1.8 title i == 1 ? 'without any disturbance' : ''
 
 if (priced > 0) {
   unset label 901
