@@ -14,6 +14,12 @@ gpus_hi = STATS_max_x
 days_hi = STATS_max_y
 stats data using (column('days_lo')) nooutput
 days_lo = STATS_min
+span_days(v) = v > 0 ? (days_lo = v < days_lo ? v : days_lo, days_hi = v > days_hi ? v : days_hi, 0) : 0
+stats data using (span_days(column('undisturbed_days') == column('undisturbed_days') ? column('undisturbed_days') : 0)) nooutput
+
+# Ticks at the sizes of the points; where these crowd, those at least a quarter above the last tick.
+sizes = ''
+stats data using (strstrt(' ' . sizes, ' ' . sprintf('%.0f', column('gpus')) . ' ') ? 0 : (sizes = sizes . sprintf('%.0f ', column('gpus')), 0)) nooutput
 priced = 0
 usd_hi = 0.0
 count(v) = v > 0 ? (priced = priced + 1, usd_hi = v > usd_hi ? v : usd_hi, 0) : 0
@@ -27,7 +33,23 @@ set logscale x 2
 set xlabel 'GPUs' textcolor rgb ink
 set format x '%.0f'
 set xrange [gpus_lo / 1.25 : gpus_hi * 1.25]
-set xtics rotate by (gpus_hi / gpus_lo > 60 ? -35 : 0)
+set xtics ()
+# The smallest size above the last tick, until none is left.
+ticks = 0
+floor_gpus = 0.0
+do for [k = 1:words(sizes)] {
+  next = 1e30
+  do for [j = 1:words(sizes)] {
+    v = real(word(sizes, j))
+    next = v >= floor_gpus && v < next ? v : next
+  }
+  if (next < 1e30) {
+    set xtics add (sprintf('%.0f', next) next)
+    ticks = ticks + 1
+    floor_gpus = next * (gpus_hi / gpus_lo > 2 ? (gpus_hi / gpus_lo) ** (1.0 / 14) : 1.0001)
+  }
+}
+set xtics rotate by (ticks > 7 ? -35 : 0)
 set lmargin at screen 0.075
 set rmargin at screen (priced > 0 ? 0.485 : 0.985)
 set logscale y 2
@@ -43,7 +65,7 @@ of(i) = strcol('series') eq name(i) ? column('gpus') : NaN
 plot for [i = 1:n_names] data using (of(i)):(column('days')):(column('days_lo')):(column('days_hi')) \
        with yerrorlines linecolor rgb Colour[pick(i)] pointtype Point[pick(i)] linewidth 1.6 title name(i), \
      for [i = 1:n_names] data using (of(i)):(column('undisturbed_days')) smooth unique \
-       with lines linecolor rgb '#888888' dashtype 3 linewidth 1.2 title i == 1 ? 'without any disturbance' : ''
+       with lines linecolor rgb '#555555' dashtype 3 linewidth 1.8 title i == 1 ? 'without any disturbance' : ''
 
 if (priced > 0) {
   unset label 901

@@ -7,8 +7,8 @@ causes = 'useful_work wasted_progress checkpoint_save checkpoint_restore program
          'waiting_for_nodes elastic_changes stragglers data_loading evaluation maintenance batch_ramp initialization'
 titles = '"useful work" "work done again" "saving" "restoring" "set-up" "warm-up" "detection" "waiting for nodes" ' . \
          '"elastic changes" "stragglers" "data" "evaluation" "maintenance" "batch ramp" "first start"'
-array Fill[15]    = ['#009E73', '#D55E00', '#0072B2', '#56B4E9', '#E69F00', '#F0E442', '#CC79A7', '#8C6D1F', '#000000', '#888888', '#56B4E9', '#CCCCCC', '#0072B2', '#E69F00', '#FFFFFF']
-array Pattern[15] = [3, 4, 3, 1, 7, 5, 6, 2, 3, 4, 5, 3, 2, 1, 0]
+array Fill[15]    = ['#009E73', '#D55E00', '#0072B2', '#56B4E9', '#E69F00', '#7A6A00', '#B0307C', '#8C6D1F', '#000000', '#666666', '#2A8FC4', '#999999', '#0072B2', '#C98500', '#444444']
+array Pattern[15] = [3, 4, 3, 2, 3, 2, 3, 2, 3, 4, 5, 3, 2, 1, 5]
 
 width = 1000
 load lib
@@ -19,10 +19,8 @@ stats data using (remember(strcol('series')), 0) nooutput
 
 # Share of each cause of each series: a table of n_names rows.
 array Share[15 * n_names]
-array Total[15]
 do for [k = 1:15 * n_names] { Share[k] = 0.0 }
-do for [p = 1:15] { Total[p] = 0.0 }
-put(i, p, v) = (Share[(i - 1) * 15 + p] = v, Total[p] = Total[p] + v, 0)
+put(i, p, v) = (Share[(i - 1) * 15 + p] = v, 0)
 do for [i = 1:n_names] { do for [p = 1:15] {
   stats data using (strcol('series') eq name(i) && strcol('cause') eq word(causes, p) ? put(i, p, column('percent')) : 0) nooutput
 } }
@@ -33,9 +31,20 @@ do for [i = 1:n_names] {
   label_width = strlen(name(i)) > label_width ? strlen(name(i)) : label_width
 }
 left = least > 20 ? floor((least - 12 * (100 - least) / 20.0 - 1) / 5.0) * 5.0 : 0.0
-left = left < 0 ? 0 : left
+left = left < 10 ? 0 : left # a smaller cut gains nothing
 start(i, p) = p == 1 ? 0.0 : sum [q = 1:p - 1] Share[(i - 1) * 15 + q]
 stop(i, p) = sum [q = 1:p] Share[(i - 1) * 15 + q]
+
+# A cause has a legend where a bar shows it: half a pixel wide or more.
+visible = 0.5 * (100 - left) / (width - label_width * 7.4 - 64)
+array Widest[15]
+do for [p = 1:15] {
+  Widest[p] = 0.0
+  do for [i = 1:n_names] {
+    shown = p == 1 ? 100.0 : Share[(i - 1) * 15 + p]
+    Widest[p] = shown > Widest[p] ? shown : Widest[p]
+  }
+}
 
 unset grid
 set grid xtics linecolor rgb '#DDDDDD' linetype 1 linewidth 0.7
@@ -69,4 +78,4 @@ do for [i = 1:n_names] {
 }
 plot for [p = 1:15] $boxes using (column('part') == p ? column('x') : NaN):(column('y')):(column('from')):(column('to')):(column('below')):(column('above')) \
        with boxxyerror fillcolor rgb Fill[p] fillstyle pattern Pattern[p] border rgb ink linewidth 0.7 \
-       title Total[p] > 0.005 ? word(titles, p) : ''
+       title Widest[p] > visible ? word(titles, p) : ''

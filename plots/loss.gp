@@ -21,7 +21,21 @@ note_kind(i, k) = (Rows[i] = Rows[i] + 1, Kind[i] = k, 0)
 do for [i = 1:n_names] {
   stats data using (strcol('series') eq name(i) ? note_kind(i, strcol('kind')) : 0) nooutput
 }
-width_of(i) = Kind[i] eq 'optimal' ? 2.8 : 1.5
+# Laws, sizes and runs are counted apart: a run has no colour of a law. Colour and dash run through cycles of different
+# lengths, so that no two of 55 lines are alike.
+array Rank[n_names]
+n_lines = 0
+n_runs = 0
+do for [i = 1:n_names] {
+  if (Kind[i] eq 'run') { n_runs = n_runs + 1; Rank[i] = n_runs } else { n_lines = n_lines + 1; Rank[i] = n_lines }
+}
+array Line_colour[11] = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#8C6D1F', '#6A3D9A', '#A61C3C', '#7A9A01', '#17A2A8']
+array Run_colour[4] = ['#000000', '#666666', '#333333', '#8C8C8C']
+array Run_point[4]  = [6, 4, 8, 12]
+colour_of(i) = Kind[i] eq 'run' ? Run_colour[(Rank[i] - 1) % 4 + 1] : Line_colour[(Rank[i] - 1) % 11 + 1]
+dash_of(i) = Dash[(Rank[i] - 1) % 5 + 1]
+point_of(i) = Run_point[(Rank[i] - 1) % 4 + 1]
+width_of(i) = Kind[i] ne 'optimal' ? 1.0 + 0.5 * (optimal < 2) : optimal < 2 ? 2.8 : 1.8
 y_of(i) = strcol('series') eq name(i) ? column('loss') : NaN
 
 set tmargin at screen 1 - head - 12.0 / height
@@ -41,26 +55,31 @@ set ytics ()
 do for [k = ceil(loss_lo / step):floor(loss_hi / step)] {
   set ytics add (sprintf('%.1f', k * step) k * step)
 }
-set key right top Right
+set key right top Right samplen 5
 # Lines and points apart: gnuplot warns of a clause without a row, and fails at one over nothing.
 lines = ''
+optimal = 0
 runs = ''
 do for [i = 1:n_names] {
   if (Kind[i] eq 'run') { runs = runs . sprintf('%d ', i) } else { lines = lines . sprintf('%d ', i) }
+  optimal = optimal + (Kind[i] eq 'optimal' ? 1 : 0)
 }
+# Said once when there are several.
+if (optimal > 1) { set key title 'compute-optimal' . (optimal < n_lines ? ' (thick lines)' : '') right }
+title_of(i) = name(i) . (Kind[i] eq 'optimal' && optimal == 1 ? ', compute-optimal' : '')
 if (strlen(runs) > 0 && strlen(lines) > 0) {
   plot for [k in lines] data using (column('compute_flops')):(y_of(int(k))) smooth unique \
-       with lines linecolor rgb Colour[pick(int(k))] dashtype Dash[pick(int(k))] linewidth width_of(int(k)) \
-       title name(int(k)) . (Kind[int(k)] eq 'optimal' ? ', compute-optimal' : ''), \
+       with lines linecolor rgb colour_of(int(k)) dashtype dash_of(int(k)) linewidth width_of(int(k)) \
+       title title_of(int(k)), \
      for [k in runs] data using (column('compute_flops')):(y_of(int(k))) \
-       with points linecolor rgb Colour[pick(int(k))] pointtype Point[pick(int(k))] pointsize 0.8 title name(int(k))
+       with points linecolor rgb colour_of(int(k)) pointtype point_of(int(k)) pointsize 0.6 linewidth 0.8 title name(int(k))
 } else {
   if (strlen(lines) > 0) {
     plot for [k in lines] data using (column('compute_flops')):(y_of(int(k))) smooth unique \
-       with lines linecolor rgb Colour[pick(int(k))] dashtype Dash[pick(int(k))] linewidth width_of(int(k)) \
-       title name(int(k)) . (Kind[int(k)] eq 'optimal' ? ', compute-optimal' : '')
+       with lines linecolor rgb colour_of(int(k)) dashtype dash_of(int(k)) linewidth width_of(int(k)) \
+       title title_of(int(k))
   } else {
     plot for [k in runs] data using (column('compute_flops')):(y_of(int(k))) \
-       with points linecolor rgb Colour[pick(int(k))] pointtype Point[pick(int(k))] pointsize 0.8 title name(int(k))
+       with points linecolor rgb colour_of(int(k)) pointtype point_of(int(k)) pointsize 0.6 linewidth 0.8 title name(int(k))
   }
 }

@@ -254,9 +254,33 @@ check_length (const JobSpec *j, double gpus, GError **error)
                 gpus, j->work_s / 86400.0, most_days);
 }
 
+/* The scenario's name without its own number of GPUs, for a series that runs over sizes:
+ * "OPT-175B, 1,024 A100" is "OPT-175B, A100". Newly allocated. */
+static char *
+name_without_size (const char *name, gint64 gpus)
+{
+  g_autofree char *plain = g_strdup_printf ("%" G_GINT64_FORMAT " ", gpus);
+  g_autoptr (GString) grouped = g_string_new (plain);
+  for (gssize at = (gssize)strlen (plain) - 4; at > 0; at -= 3)
+    g_string_insert_c (grouped, at, ',');
+  const char *const written[] = {grouped->str, plain};
+  for (guint i = 0; i < G_N_ELEMENTS (written); i++) {
+    const char *at = strstr (name, written[i]);
+    if (at == NULL || (at > name && at[-1] != ' '))
+      continue;
+    const char *rest = at + strlen (written[i]);
+    if (strcmp (rest, "GPUs") != 0)
+      return g_strdup_printf ("%.*s%s", (int)(at - name), name, rest);
+    while (at > name && (at[-1] == ' ' || at[-1] == ','))
+      at--;
+    return at > name ? g_strndup (name, (gsize)(at - name)) : g_strdup (name);
+  }
+  return g_strdup (name);
+}
+
 static gboolean
-cost_row (JsonDoc *doc, const char *path, double gpus, const CliCommon *c, const Flags *f,
-          GString *out, GError **error)
+cost_row (JsonDoc *doc, const char *path, double gpus, gint64 own_gpus, const CliCommon *c,
+          const Flags *f, GString *out, GError **error)
 {
   g_auto (LoadedJob) job = {0};
   CampaignResult result;
@@ -272,7 +296,8 @@ cost_row (JsonDoc *doc, const char *path, double gpus, const CliCommon *c, const
       (job.job.best_interval && !interval_curve (&job, f, &interval, error)) ||
       !run_replicas (path, &job, &silent, &quiet, &result, &interrupted, error))
     return FALSE;
-  report_csv_field (out, job.name);
+  g_autofree char *series = name_without_size (job.name, own_gpus);
+  report_csv_field (out, series);
   report_cost_csv_row (out, &job.job, &result);
   return TRUE;
 }
@@ -300,7 +325,7 @@ cost_curve (JsonDoc *doc, const char *path, const CliCommon *c, const Flags *f, 
       return usage (error, "--gpus: not a number of GPUs (found \"%.40s\"; allowed: 1 to 10000000)",
                     sizes[i]);
     g_autoptr (GError) why = NULL;
-    if (cost_row (doc, path, n, c, f, out, &why))
+    if (cost_row (doc, path, n, gpus, c, f, out, &why))
       continue;
     if (!c->quiet)
       fprintf (stderr, "clustersim: %s GPUs left out: %s\n", sizes[i], why->message);

@@ -21,6 +21,21 @@ typedef struct {
   double batch, noise, micro, replica_gpus, lr, base_batch;
 } BatchInput;
 
+/* A batch at a loss that no model gets to means nothing: refused as `law optimal --loss` refuses
+ * it. A law that says nothing of the loss alone (a frontier, a mixture without its experts) refuses
+ * none. */
+static gboolean
+loss_is_reached (const Law *law, double loss, GError **error)
+{
+  LawPoint p;
+  g_autoptr (GError) why = NULL;
+  if (law_optimal_for_loss (law, &(LawBudget){0}, loss, &p, &why) ||
+      !g_error_matches (why, LAW_ERROR, LAW_ERROR_UNREACHABLE))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&why));
+  return FALSE;
+}
+
 /* Loss from N and D, and FLOPs 6ND, when they are not given themselves. */
 static gboolean
 read_batch_input (const LawArgs *a, LawReport *r, const LawFile *f, const LawModel *m,
@@ -44,6 +59,8 @@ read_batch_input (const LawArgs *a, LawReport *r, const LawFile *f, const LawMod
       !law_number (a, O_REPLICA_GPUS, 1, 1e7, &in->replica_gpus, error) ||
       !law_number (a, O_LR, 1e-12, 1e3, &in->lr, error) ||
       !law_number (a, O_BASE_BATCH, 1, 1e15, &in->base_batch, error))
+    return FALSE;
+  if (a->v[O_LOSS] != NULL && !loss_is_reached (&f->law, in->x[BATCH_OF_LOSS], error))
     return FALSE;
   double n = in->x[BATCH_OF_PARAMS], d = in->x[BATCH_OF_TOKENS];
   if (n > 0 && d > 0 && in->x[BATCH_OF_FLOPS] <= 0)

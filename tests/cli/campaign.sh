@@ -22,6 +22,7 @@ done_with "curve goodput" campaign rsc-1-12000 $few --curve goodput
 done_with "curve sensitivity" campaign rsc-1-12000 $few --curve sensitivity
 done_with "curve cost" campaign opt-175b $few --curve cost --gpus 512,1024
 [ "$(wc -l <"$out")" -eq 3 ] && ok "cost: a line a size" || nok "cost: a line a size"
+[ "$(grep -c '^"OPT-175B, A100",' "$out")" -eq 2 ] && ok "cost: the series names no size" || nok "cost: the series names no size"
 done_with "best interval in place" campaign rsc-1-12000 $few --set job.checkpoint.interval_s=best
 done_with "spares" campaign infinitehbd-spares $few --spares
 done_with "a trace" campaign infinitehbd-spares $few --set job.failures=infinitehbd-trace

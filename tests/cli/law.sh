@@ -78,6 +78,9 @@ bad "days without a GPU" "--gpu" optimal --days 3 --gpus 8
 bad "unknown GPU" "nearest" optimal --days 3 --gpus 8 --gpu H10
 bad "unknown law" "nearest: chinchilla" optimal --flops 1e22 --law chinchila
 bad "a loss that no model has" "above 1.817" optimal --loss 1.5
+bad "a batch at a loss that no model has" "no model gets to this loss*above 1.817" batch --loss 0.1
+check "a law without a floor" 0 "*kaplan-2020-batch*critical*" "" batch --loss 1.5 --law kaplan-2020
+check "a law of a frontier refuses no loss" 0 "*kaplan-2020-batch*" "" batch --loss 1.5 --law llama-3-2024
 bad "a loss that this size has not" "above" train gpt3-175b-a100 --loss 1.82
 bad "loss of a frontier" "best split" loss --params 1e9 --tokens 1e10 --law llama-3-2024
 bad "total below active" "below the active" loss --params 1e9 --tokens 1e10 --total-params 1e8
