@@ -4,15 +4,39 @@
 #include "cli.h"
 #include "commands.h"
 #include "import_hf.h"
+#include "import_run.h"
+#include "import_timeline.h"
 #include "json_read.h"
 #include "json_write.h"
 #include "read_model.h"
 
-/* Each kind turns a file into a scenario part. */
-typedef gboolean (*ImportFn) (const char *path, const CliCommon *c, GString *out, GError **error);
+/* Each kind turns a file into a scenario part. given: what stands after the file. */
+typedef gboolean (*ImportFn) (const char *path, const char *const *given, const CliCommon *c,
+                              GString *out, GError **error);
+
+static void
+put_list (GString *out, const char *title, const GPtrArray *list, const char *between)
+{
+  if (list->len == 0)
+    return;
+  g_string_append (out, title);
+  for (guint i = 0; i < list->len; i++)
+    g_string_append_printf (out, "%s%s", between, (const char *)g_ptr_array_index (list, i));
+  g_string_append_c (out, '\n');
+}
+
+static void
+json_list (JsonWriter *w, const char *key, const GPtrArray *list)
+{
+  jw_begin_array (w, key);
+  for (guint i = 0; i < list->len; i++)
+    jw_string (w, NULL, g_ptr_array_index (list, i));
+  jw_end_array (w);
+}
 
 static gboolean
-import_hf (const char *path, const CliCommon *c, GString *out, GError **error)
+import_hf (const char *path, const char *const *given G_GNUC_UNUSED, const CliCommon *c,
+           GString *out, GError **error)
 {
   g_autoptr (JsonDoc) doc = json_doc_load (path, error);
   if (doc == NULL)
@@ -40,40 +64,196 @@ import_hf (const char *path, const CliCommon *c, GString *out, GError **error)
     if (c->format == FORMAT_JSON) {
       jw_int (w, "parameters", model_params_total (&m));
       jw_int (w, "active_parameters", model_params_active (&m));
-      jw_begin_array (w, "ignored_keys");
-      for (guint i = 0; i < ignored->len; i++)
-        jw_string (w, NULL, g_ptr_array_index (ignored, i));
-      jw_end_array (w);
+      json_list (w, "ignored_keys", ignored);
     }
     jw_end_object (w);
     g_string_append_c (out, '\n');
   }
-  if (!c->quiet && c->format == FORMAT_TEXT && ignored->len > 0) {
-    g_string_append (out, "\nkeys that do not matter here and were ignored:");
-    for (guint i = 0; i < ignored->len; i++)
-      g_string_append_printf (out, " %s", (const char *)g_ptr_array_index (ignored, i));
-    g_string_append_c (out, '\n');
-  }
+  if (!c->quiet && c->format == FORMAT_TEXT)
+    put_list (out, "\nkeys that do not matter here and were ignored:", ignored, " ");
   model_clear (&m);
   return TRUE;
+}
+
+typedef gboolean (*RunReader) (ImportedRun *r, const char *path, const char *const *given,
+                               GError **error);
+
+static gboolean
+import_run (RunReader reader, const char *path, const char *const *given, const CliCommon *c,
+            GString *out, GError **error)
+{
+  g_autoptr (ImportedRun) r = imported_run_new (path);
+  if (!reader (r, path, given, error))
+    return FALSE;
+  g_autoptr (JsonWriter) w = json_writer_new (out, 2);
+  jw_begin_object (w, NULL);
+  if (!imported_run_write (r, w, error))
+    return FALSE;
+  if (c->format == FORMAT_JSON) {
+    json_list (w, "notes", imported_run_notes (r));
+    json_list (w, "ignored_keys", imported_run_ignored (r));
+  }
+  jw_end_object (w);
+  g_string_append_c (out, '\n');
+  if (!c->quiet && c->format == FORMAT_TEXT) {
+    put_list (out, "\nnotes:", imported_run_notes (r), "\n  ");
+    put_list (out, "\nkeys that do not matter here and were ignored:", imported_run_ignored (r),
+              " ");
+  }
+  return TRUE;
+}
+
+static gboolean
+import_megatron_args (const char *path, const char *const *given, const CliCommon *c, GString *out,
+                      GError **error)
+{
+  return import_run (import_megatron, path, given, c, out, error);
+}
+
+static gboolean
+import_nemo_yaml (const char *path, const char *const *given, const CliCommon *c, GString *out,
+                  GError **error)
+{
+  return import_run (import_nemo, path, given, c, out, error);
+}
+
+static gboolean
+import_titan (const char *path, const char *const *given, const CliCommon *c, GString *out,
+              GError **error)
+{
+  return import_run (import_torchtitan, path, given, c, out, error);
+}
+
+static gboolean
+import_ds (const char *path, const char *const *given, const CliCommon *c, GString *out,
+           GError **error)
+{
+  return import_run (import_deepspeed, path, given, c, out, error);
+}
+
+static void
+timeline_json (JsonWriter *w, const Timeline *t)
+{
+  jw_begin_object (w, NULL);
+  jw_begin_object (w, "timeline");
+  if (t->has_times) {
+    jw_double (w, "span_s", t->span_s);
+    jw_int (w, "steps", (gint64)t->steps);
+    if (t->steps > 0)
+      jw_double (w, "step_time_s", t->step_s);
+  }
+  jw_double (w, "compute_s", t->compute_s);
+  jw_double (w, "communication_s", t->communication_s);
+  if (t->has_times) {
+    jw_double (w, "exposed_communication_s", t->exposed_s);
+    jw_double (w, "copy_s", t->copy_s);
+    jw_double (w, "idle_s", t->idle_s);
+  } else
+    jw_double (w, "host_s", t->host_s);
+  jw_begin_object (w, "collectives_s");
+  for (int i = 0; i < TIMELINE_COLLECTIVES; i++)
+    if (t->collective_s[i] > 0)
+      jw_double (w, timeline_collectives[i], t->collective_s[i]);
+  jw_end_object (w);
+  jw_int (w, "kernels", (gint64)t->kernels);
+  jw_int (w, "collective_kernels", (gint64)t->collectives);
+  jw_int (w, "skipped", (gint64)t->skipped);
+  jw_end_object (w);
+  jw_end_object (w);
+}
+
+static void
+timeline_row (GString *out, const char *name, double v_s, gboolean csv)
+{
+  if (csv)
+    g_string_append_printf (out, "%s,%.9g\n", name, v_s);
+  else
+    g_string_append_printf (out, "  %-22s %12.6f s\n", name, v_s);
+}
+
+static void
+timeline_rows (GString *out, const Timeline *t, gboolean csv)
+{
+  const struct {
+    const char *name;
+    double v_s;
+    gboolean shown;
+  } rows[] = {{"span", t->span_s, t->has_times},
+              {"step_time", t->step_s, t->steps > 0},
+              {"compute", t->compute_s, TRUE},
+              {"communication", t->communication_s, TRUE},
+              {"exposed_communication", t->exposed_s, t->has_times},
+              {"copy", t->copy_s, t->has_times},
+              {"idle", t->idle_s, t->has_times},
+              {"host", t->host_s, !t->has_times}};
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (rows[i].shown)
+      timeline_row (out, rows[i].name, rows[i].v_s, csv);
+  for (int i = 0; i < TIMELINE_COLLECTIVES; i++)
+    if (t->collective_s[i] > 0)
+      timeline_row (out, timeline_collectives[i], t->collective_s[i], csv);
+}
+
+static gboolean
+put_timeline (const Timeline *t, const CliCommon *c, GString *out)
+{
+  if (c->format == FORMAT_JSON) {
+    g_autoptr (JsonWriter) w = json_writer_new (out, 2);
+    timeline_json (w, t);
+    g_string_append_c (out, '\n');
+  } else if (c->format == FORMAT_CSV) {
+    g_string_append (out, "part,seconds\n");
+    timeline_rows (out, t, TRUE);
+  } else {
+    g_string_append_printf (out,
+                            "%" G_GUINT64_FORMAT " kernels of the GPU, %" G_GUINT64_FORMAT
+                            " of them collectives, %" G_GUINT64_FORMAT " steps; %" G_GUINT64_FORMAT
+                            " entries were not understood\n",
+                            t->kernels, t->collectives, t->steps, t->skipped);
+    timeline_rows (out, t, FALSE);
+  }
+  return TRUE;
+}
+
+static gboolean
+import_kineto_trace (const char *path, const char *const *given G_GNUC_UNUSED, const CliCommon *c,
+                     GString *out, GError **error)
+{
+  Timeline t;
+  return import_kineto (path, &t, error) && put_timeline (&t, c, out);
+}
+
+static gboolean
+import_chakra_trace (const char *path, const char *const *given G_GNUC_UNUSED, const CliCommon *c,
+                     GString *out, GError **error)
+{
+  Timeline t;
+  return import_chakra (path, &t, error) && put_timeline (&t, c, out);
 }
 
 static const struct {
   const char *name;
   ImportFn fn;
-} kinds[] = {{"hf-config", import_hf}};
+} kinds[] = {{"hf-config", import_hf},       {"megatron-args", import_megatron_args},
+             {"deepspeed", import_ds},       {"nemo", import_nemo_yaml},
+             {"torchtitan", import_titan},   {"kineto", import_kineto_trace},
+             {"chakra", import_chakra_trace}};
 
 static gboolean
-run (const char *kind, const char *path, const CliCommon *c, GError **error)
+run (const char *kind, const char *path, const char *const *given, const CliCommon *c,
+     GError **error)
 {
+  g_autoptr (GString) names = g_string_new (NULL);
   for (gsize i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    g_string_append_printf (names, "%s%s", i > 0 ? ", " : "", kinds[i].name);
     if (strcmp (kinds[i].name, kind) != 0)
       continue;
     g_autoptr (GString) out = g_string_new (NULL);
-    return kinds[i].fn (path, c, out, error) && cli_output (c, out->str, (gssize)out->len, error);
+    return kinds[i].fn (path, given, c, out, error) &&
+           cli_output (c, out->str, (gssize)out->len, error);
   }
   g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
-               "import: unknown kind (found \"%.40s\"; allowed: hf-config)", kind);
+               "import: unknown kind (found \"%.40s\"; allowed: %s)", kind, names->str);
   return FALSE;
 }
 
@@ -82,10 +262,17 @@ cmd_import_run (int argc, char **argv)
 {
   g_auto (CliCommon) c = {0};
   GError *error = NULL;
-  const CliHelp help = {"KIND FILE",
-                        "Reads a file that you already have into a scenario part. KIND: hf-config.",
-                        "clustersim import hf-config config.json", 2, 2};
+  const CliHelp help = {
+      "KIND FILE [NAME=VALUE…]",
+      "Reads a file that you already have into a scenario part.\n"
+      "KIND: hf-config, megatron-args, deepspeed, nemo, torchtitan, kineto, chakra\n"
+      "What a template leaves open is given after the file; a launch script "
+      "takes its own parameters there.",
+      "clustersim import hf-config config.json", 2, -1};
   if (!cli_parse (&argc, &argv, &help, NULL, &c, &error))
     return cli_fail (error);
-  return run (argv[1], argv[2], &c, &error) ? CLI_DONE : cli_fail (error);
+  g_autofree const char **given = g_new0 (const char *, argc);
+  for (int i = 3; i < argc; i++)
+    given[i - 3] = argv[i];
+  return run (argv[1], argv[2], given, &c, &error) ? CLI_DONE : cli_fail (error);
 }
