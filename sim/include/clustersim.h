@@ -14,8 +14,8 @@
  * different objects in different threads do not meet. The same scenario gives the same result.
  * ABI: only what stands here, and only additions within version 0 of the library.
  */
-#ifndef CLUSTERSIM_H
-#define CLUSTERSIM_H
+#ifndef CLUSTERSIM_CLUSTERSIM_H
+#define CLUSTERSIM_CLUSTERSIM_H
 
 #ifdef __cplusplus
 extern "C" {

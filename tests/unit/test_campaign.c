@@ -121,6 +121,21 @@ test_exponential_references (void)
   }
 }
 
+static void
+weibull_reference (double shape, double tau, double expected, double error)
+{
+  JobSpec j;
+  simple_job (&j, M_REF, tau, 20, 600);
+  set_process (&j, DIST_WEIBULL, shape);
+  j.work_s = floor (8e7 / tau) * tau;
+  g_assert_true (shape == 1.0 || !job_is_exponential (&j));
+  CampaignResult r = simulate (&j, 40, 12);
+  near ("weibull", &r, expected, error);
+  if (shape == 1.0)
+    near ("weibull of shape 1, exact", &r, rel_efficiency (tau, 20, 600, 0, M_REF), 0);
+  job_clear (&j);
+}
+
 /* Efficiency over the interval, by an independent Monte Carlo of 40 replicas of 3e8 s of work each,
  * to about 1e-4; four cells were made again with more, and have their own error. Cells in shape 1
  * are checked against the closed form too. */
@@ -143,23 +158,11 @@ test_weibull_references (void)
                {0.7, 1800, 0.874305, 0.000118},
                {1.5, 1800, 0.856565, 0.000087},
                {0.7, 654.119, 0.897909, 0.000138}};
-  for (guint i = 0; i < SHAPES * TAUS + G_N_ELEMENTS (finer); i++) {
-    guint k = i - SHAPES * TAUS;
-    gboolean cell = i < SHAPES * TAUS;
-    double tau = cell ? taus[i % TAUS] : finer[k].tau;
-    double shape = cell ? shapes[i / TAUS] : finer[k].shape;
-    JobSpec j;
-    simple_job (&j, M_REF, tau, 20, 600);
-    set_process (&j, DIST_WEIBULL, shape);
-    j.work_s = floor (8e7 / tau) * tau;
-    g_assert_true (shape == 1.0 || !job_is_exponential (&j));
-    CampaignResult r = simulate (&j, 40, 12);
-    near ("weibull", &r, cell ? eta[i / TAUS][i % TAUS] : finer[k].expected,
-          cell ? 1e-4 : finer[k].error);
-    if (shape == 1.0)
-      near ("weibull of shape 1, exact", &r, rel_efficiency (tau, 20, 600, 0, M_REF), 0);
-    job_clear (&j);
-  }
+  for (guint i = 0; i < SHAPES; i++)
+    for (guint k = 0; k < TAUS; k++)
+      weibull_reference (shapes[i], taus[k], eta[i][k], 1e-4);
+  for (guint i = 0; i < G_N_ELEMENTS (finer); i++)
+    weibull_reference (finer[i].shape, finer[i].tau, finer[i].expected, finer[i].error);
 }
 
 static void
