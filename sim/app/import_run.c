@@ -3,191 +3,12 @@
 #include <string.h>
 
 #include "cli.h"
+#include "import_run_priv.h"
 #include "model.h"
 #include "read_model.h"
 #include "shell_words.h"
 #include "text.h"
 #include "units.h"
-
-typedef enum {
-  K_LAYERS,
-  K_HIDDEN,
-  K_FFN,
-  K_HEADS,
-  K_GQA,
-  K_GROUPS,
-  K_KV_CHANNELS,
-  K_VOCAB,
-  K_POSITIONS,
-  K_SEQ,
-  K_MBS,
-  K_GBS,
-  K_TP,
-  K_PP,
-  K_CP,
-  K_EP,
-  K_ETP,
-  K_VPP_LAYERS,
-  K_VPP,
-  K_LAYOUT,
-  K_SP,
-  K_DISTOPT,
-  K_ZERO,
-  K_FSDP,
-  K_SHARDING,
-  K_BF16,
-  K_FP16,
-  K_FP8,
-  K_FP8_RECIPE,
-  K_RECOMPUTE_ALL,
-  K_RECOMPUTE,
-  K_RECOMPUTE_MODULES,
-  K_CHECKPOINT_ALL,
-  K_SWIGLU,
-  K_RELU2,
-  K_NORM,
-  K_POS,
-  K_ROPE,
-  K_UNTIE,
-  K_NO_BIAS,
-  K_QKV_BIAS,
-  K_QK_NORM,
-  K_EMBED_NORM,
-  K_EXPERTS,
-  K_TOPK,
-  K_MOE_FFN,
-  K_SHARED_FFN,
-  K_MOE_FREQ,
-  K_MLA,
-  K_Q_LORA,
-  K_KV_LORA,
-  K_QK_NOPE,
-  K_QK_ROPE,
-  K_V_HEAD,
-  K_MTP,
-  K_ROUTER_GROUPS,
-  K_ROUTER_TOP_GROUPS,
-  K_ROUTER_BIAS,
-  K_NODES,
-  K_GPUS_PER_NODE,
-  K_GPUS,
-  K_WINDOW,
-  K_SINKS,
-  K_ALIBI,
-  K_REPLICAS,
-  K_RESHARD,
-  K_SCHEDULE,
-  K_COUNT
-} Key;
-
-typedef enum { INTEGER, FLAG, NAME } Kind;
-
-static const struct {
-  const char *name;
-  Key key;
-  Kind kind;
-} names[] = {
-    {"num-layers", K_LAYERS, INTEGER},
-    {"hidden-size", K_HIDDEN, INTEGER},
-    {"ffn-hidden-size", K_FFN, INTEGER},
-    {"num-attention-heads", K_HEADS, INTEGER},
-    {"group-query-attention", K_GQA, FLAG},
-    {"num-query-groups", K_GROUPS, INTEGER},
-    {"kv-channels", K_KV_CHANNELS, INTEGER},
-    {"vocab-size", K_VOCAB, INTEGER},
-    {"pad-vocab-size-to", K_VOCAB, INTEGER},
-    {"padded-vocab-size", K_VOCAB, INTEGER},
-    {"max-position-embeddings", K_POSITIONS, INTEGER},
-    {"seq-length", K_SEQ, INTEGER},
-    {"encoder-seq-length", K_SEQ, INTEGER},
-    {"seq-len", K_SEQ, INTEGER},
-    {"micro-batch-size", K_MBS, INTEGER},
-    {"mbs", K_MBS, INTEGER},
-    {"train-micro-batch-size-per-gpu", K_MBS, INTEGER},
-    {"global-batch-size", K_GBS, INTEGER},
-    {"gbs", K_GBS, INTEGER},
-    {"train-batch-size", K_GBS, INTEGER},
-    {"tensor-model-parallel-size", K_TP, INTEGER},
-    {"model-parallel-size", K_TP, INTEGER},
-    {"tensor-parallel-degree", K_TP, INTEGER},
-    {"tp", K_TP, INTEGER},
-    {"pipeline-model-parallel-size", K_PP, INTEGER},
-    {"pipeline-parallel-degree", K_PP, INTEGER},
-    {"pp", K_PP, INTEGER},
-    {"context-parallel-size", K_CP, INTEGER},
-    {"context-parallel-degree", K_CP, INTEGER},
-    {"cp", K_CP, INTEGER},
-    {"expert-model-parallel-size", K_EP, INTEGER},
-    {"expert-parallel-degree", K_EP, INTEGER},
-    {"ep", K_EP, INTEGER},
-    {"expert-tensor-parallel-size", K_ETP, INTEGER},
-    {"expert-tensor-parallel-degree", K_ETP, INTEGER},
-    {"etp", K_ETP, INTEGER},
-    {"num-layers-per-virtual-pipeline-stage", K_VPP_LAYERS, INTEGER},
-    {"num-virtual-stages-per-pipeline-rank", K_VPP, INTEGER},
-    {"virtual-pipeline-model-parallel-size", K_VPP, INTEGER},
-    {"vpp", K_VPP, INTEGER},
-    {"pipeline-model-parallel-layout", K_LAYOUT, NAME},
-    {"sequence-parallel", K_SP, FLAG},
-    {"use-distributed-optimizer", K_DISTOPT, FLAG},
-    {"zero-stage", K_ZERO, INTEGER},
-    {"use-torch-fsdp2", K_FSDP, FLAG},
-    {"use-megatron-fsdp", K_FSDP, FLAG},
-    {"use-custom-fsdp", K_FSDP, FLAG},
-    {"data-parallel-sharding-strategy", K_SHARDING, NAME},
-    {"bf16", K_BF16, FLAG},
-    {"fp16", K_FP16, FLAG},
-    {"fp8-format", K_FP8, NAME},
-    {"fp8", K_FP8, NAME},
-    {"fp8-recipe", K_FP8_RECIPE, NAME},
-    {"recompute-activations", K_RECOMPUTE_ALL, FLAG},
-    {"recompute-granularity", K_RECOMPUTE, NAME},
-    {"activations-checkpoint-granularity", K_RECOMPUTE, NAME},
-    {"recompute-modules", K_RECOMPUTE_MODULES, NAME},
-    {"checkpoint-activations", K_CHECKPOINT_ALL, FLAG},
-    {"activations-checkpoint-method", K_CHECKPOINT_ALL, FLAG},
-    {"swiglu", K_SWIGLU, FLAG},
-    {"quick-geglu", K_SWIGLU, FLAG},
-    {"squared-relu", K_RELU2, FLAG},
-    {"normalization", K_NORM, NAME},
-    {"position-embedding-type", K_POS, NAME},
-    {"use-rotary-position-embeddings", K_ROPE, FLAG},
-    {"untie-embeddings-and-output-weights", K_UNTIE, FLAG},
-    {"disable-bias-linear", K_NO_BIAS, FLAG},
-    {"add-qkv-bias", K_QKV_BIAS, FLAG},
-    {"qk-layernorm", K_QK_NORM, FLAG},
-    {"embed-layernorm", K_EMBED_NORM, FLAG},
-    {"num-experts", K_EXPERTS, INTEGER},
-    {"num-moe-experts", K_EXPERTS, INTEGER},
-    {"moe-router-topk", K_TOPK, INTEGER},
-    {"moe-ffn-hidden-size", K_MOE_FFN, INTEGER},
-    {"moe-shared-expert-intermediate-size", K_SHARED_FFN, INTEGER},
-    {"moe-layer-freq", K_MOE_FREQ, NAME},
-    {"multi-latent-attention", K_MLA, FLAG},
-    {"q-lora-rank", K_Q_LORA, INTEGER},
-    {"kv-lora-rank", K_KV_LORA, INTEGER},
-    {"qk-head-dim", K_QK_NOPE, INTEGER},
-    {"qk-nope-head-dim", K_QK_NOPE, INTEGER},
-    {"qk-pos-emb-head-dim", K_QK_ROPE, INTEGER},
-    {"qk-rope-head-dim", K_QK_ROPE, INTEGER},
-    {"v-head-dim", K_V_HEAD, INTEGER},
-    {"mtp-num-layers", K_MTP, INTEGER},
-    {"moe-router-num-groups", K_ROUTER_GROUPS, INTEGER},
-    {"moe-router-group-topk", K_ROUTER_TOP_GROUPS, INTEGER},
-    {"moe-router-enable-expert-bias", K_ROUTER_BIAS, FLAG},
-    {"nnodes", K_NODES, INTEGER},
-    {"num-nodes", K_NODES, INTEGER},
-    {"nproc-per-node", K_GPUS_PER_NODE, INTEGER},
-    {"devices", K_GPUS_PER_NODE, INTEGER},
-    {"gpus-per-node", K_GPUS_PER_NODE, INTEGER},
-    {"gpus", K_GPUS, INTEGER},
-    {"window-size", K_WINDOW, NAME},
-    {"softmax-type", K_SINKS, NAME},
-    {"use-alibi", K_ALIBI, FLAG},
-    {"data-parallel-replicate-degree", K_REPLICAS, INTEGER},
-    {"fsdp-reshard-after-forward", K_RESHARD, NAME},
-    {"pipeline-parallel-schedule", K_SCHEDULE, NAME},
-};
 
 struct ImportedRun {
   char *file, *model, *software;
@@ -282,8 +103,8 @@ find_name (const char *name)
     name++;
   g_autofree char *plain = g_ascii_strdown (name, -1);
   g_strdelimit (plain, "_", '-');
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (strcmp (names[i].name, plain) == 0)
+  for (guint i = 0; import_names[i].name != NULL; i++)
+    if (strcmp (import_names[i].name, plain) == 0)
       return (int)i;
   return -1;
 }
@@ -298,14 +119,14 @@ gboolean
 imported_run_is_flag (const char *name)
 {
   int i = find_name (name);
-  return i >= 0 && names[i].kind == FLAG;
+  return i >= 0 && import_names[i].kind == FLAG;
 }
 
 gboolean
 imported_run_has (const ImportedRun *r, const char *name)
 {
   int i = find_name (name);
-  return i >= 0 && r->value[names[i].key] != NULL;
+  return i >= 0 && r->value[import_names[i].key] != NULL;
 }
 
 static gboolean run_fail (const ImportedRun *r, guint line, const char *name, GError **error,
@@ -386,7 +207,7 @@ imported_run_set (ImportedRun *r, const char *name, const char *value, guint lin
     imported_run_ignore (r, name);
     return TRUE;
   }
-  Key k = names[i].key;
+  Key k = import_names[i].key;
   gint64 n;
   if (value != NULL && !check_filled (r, name, value, line, error))
     return FALSE;

@@ -14,7 +14,9 @@ typedef enum {
   CELL_AMOUNT,            /* a number that is not negative */
   CELL_POSITIVE,          /* has a place on a logarithmic axis */
   CELL_POSITIVE_OR_EMPTY, /* empty: the row is left out */
-  CELL_AMOUNT_OR_NONE     /* empty: the row is drawn without it */
+  CELL_AMOUNT_OR_NONE,    /* empty: the row is drawn without it */
+  CELL_TEXT_OPTIONAL,     /* the column may be absent */
+  CELL_AMOUNT_OPTIONAL    /* the same, and it may be empty */
 } CellKind;
 
 typedef struct {
@@ -69,6 +71,24 @@ static const Column loss_columns[] = {{"series", CELL_TEXT},
                                       {"loss", CELL_POSITIVE},
                                       {NULL, CELL_TEXT}};
 
+static const Column gantt_columns[] = {
+    {"rank", CELL_AMOUNT},    {"thread", CELL_TEXT},  {"name", CELL_TEXT}, {"category", CELL_TEXT},
+    {"begin_s", CELL_AMOUNT}, {"end_s", CELL_AMOUNT}, {NULL, CELL_TEXT}};
+static const Column busbw_columns[] = {{"size_bytes", CELL_POSITIVE},
+                                       {"busbw_GBps", CELL_AMOUNT},
+                                       {"series", CELL_TEXT_OPTIONAL},
+                                       {"measured_busbw_GBps", CELL_AMOUNT_OPTIONAL},
+                                       {"algo", CELL_TEXT_OPTIONAL},
+                                       {"proto", CELL_TEXT_OPTIONAL},
+                                       {NULL, CELL_TEXT}};
+static const Column pareto_columns[] = {
+    {"tp", CELL_POSITIVE},    {"cp", CELL_POSITIVE},
+    {"pp", CELL_POSITIVE},    {"vpp", CELL_POSITIVE},
+    {"ep", CELL_POSITIVE},    {"micro_batch_sequences", CELL_POSITIVE},
+    {"recompute", CELL_TEXT}, {"step_time_s", CELL_POSITIVE},
+    {"mfu", CELL_AMOUNT},     {"peak_bytes", CELL_POSITIVE},
+    {"pareto", CELL_AMOUNT},  {NULL, CELL_TEXT}};
+
 /* max_rows, max_groups: what still makes a picture. group: index of the column that has a line or a
  * colour for each of its texts, -1: none. */
 static const struct {
@@ -78,9 +98,11 @@ static const struct {
 } kinds[] = {{scaling_columns, 100000, 32, 0},  {step_columns, 200, 0, -1},
              {memory_columns, 2048, 0, -1},     {validate_columns, 200000, 64, 1},
              {checkpoint_columns, 10000, 8, 0}, {goodput_columns, 2000, 40, 0},
-             {cost_columns, 2000, 8, 0},        {loss_columns, 20000, 32, 0}};
-const char *const plot_kinds[] = {"scaling", "step", "memory", "validate", "checkpoint",
-                                  "goodput", "cost", "loss",   NULL};
+             {cost_columns, 2000, 8, 0},        {loss_columns, 20000, 32, 0},
+             {gantt_columns, 40000, 0, -1},     {busbw_columns, 5000, 8, 2},
+             {pareto_columns, 50000, 0, -1}};
+const char *const plot_kinds[] = {"scaling", "step", "memory", "validate", "checkpoint", "goodput",
+                                  "cost",    "loss", "gantt",  "busbw",    "pareto",     NULL};
 
 static int
 find_kind (const char *kind, GError **error)
@@ -114,7 +136,8 @@ check_number (const CsvTable *t, guint row, int col, CellKind kind, GError **err
   double v;
   if (!csv_double (t, row, col, &v, error))
     return FALSE;
-  gboolean amount = kind == CELL_AMOUNT || kind == CELL_AMOUNT_OR_NONE;
+  gboolean amount =
+      kind == CELL_AMOUNT || kind == CELL_AMOUNT_OR_NONE || kind == CELL_AMOUNT_OPTIONAL;
   if (v > 0 || (v == 0 && amount))
     return TRUE;
   g_set_error (error, CSV_ERROR, CSV_ERROR_VALUE, "%s:%u: column \"%s\" must %s (found %g)",
@@ -133,11 +156,13 @@ append_row (GString *out, const CsvTable *t, guint row, const Column *columns, c
     const char *cell = csv_cell (t, row, at[c]);
     if (c > 0)
       g_string_append_c (out, '\t');
-    if (columns[c].kind == CELL_TEXT)
+    gboolean none =
+        columns[c].kind == CELL_AMOUNT_OR_NONE || columns[c].kind == CELL_AMOUNT_OPTIONAL;
+    if (columns[c].kind == CELL_TEXT || columns[c].kind == CELL_TEXT_OPTIONAL)
       append_text (out, cell);
     else if (columns[c].kind == CELL_POSITIVE_OR_EMPTY && *cell == '\0')
       *whole = FALSE;
-    else if (columns[c].kind == CELL_AMOUNT_OR_NONE && *cell == '\0')
+    else if (none && *cell == '\0')
       g_string_append (out, "NaN");
     else if (check_number (t, row, at[c], columns[c].kind, error))
       g_string_append (out, cell);
@@ -167,7 +192,10 @@ tidy_table (int k, const CsvTable *t, GString *out, guint *n_left_out, GError **
   g_autoptr (GHashTable) groups = g_hash_table_new (g_str_hash, g_str_equal); /* only counted */
   for (guint c = 0; columns[c].name != NULL; c++) {
     g_assert (c < G_N_ELEMENTS (at));
-    if ((at[c] = csv_require_col (t, columns[c].name, error)) < 0)
+    gboolean optional =
+        columns[c].kind == CELL_TEXT_OPTIONAL || columns[c].kind == CELL_AMOUNT_OPTIONAL;
+    at[c] = csv_col (t, columns[c].name);
+    if (at[c] < 0 && !optional && csv_require_col (t, columns[c].name, error) < 0)
       return FALSE;
     g_string_append_printf (out, "%s%s", c ? "\t" : "", columns[c].name);
   }
