@@ -16,5 +16,6 @@ int cmd_campaign_run (int argc, char **argv);
 int cmd_collective_run (int argc, char **argv);
 int cmd_law_run (int argc, char **argv);
 int cmd_fit_run (int argc, char **argv);
+int cmd_report_run (int argc, char **argv);
 
 #endif

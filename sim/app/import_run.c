@@ -214,13 +214,13 @@ imported_run_set (ImportedRun *r, const char *name, const char *value, guint lin
   g_autofree char *kept = NULL;
   if (value != NULL && is_null (value))
     return TRUE;
-  if (names[i].kind == FLAG) {
+  if (import_names[i].kind == FLAG) {
     if (value != NULL && is_false (value))
       return TRUE;
     kept = g_strdup ("1");
   } else if (value == NULL) {
     return run_fail (r, line, name, error, "has no value");
-  } else if (names[i].kind == INTEGER) {
+  } else if (import_names[i].kind == INTEGER) {
     if (!whole_number (value, &n))
       return run_fail (r, line, name, error, "must be a whole number (found \"%.60s\")", value);
     kept = g_strdup_printf ("%" G_GINT64_FORMAT, n);

@@ -38,6 +38,8 @@ static const Command commands[] = {
     {"law", "scaling laws: budget to parameters, tokens, loss, days and money", cmd_law_run},
     {"import", "a file you already have into a scenario part", cmd_import_run},
     {"fit", "measurements into a device or fabric profile, with its errors", cmd_fit_run},
+    {"report", "one page for a meeting: answer, range, alternatives, pictures, assumptions",
+     cmd_report_run},
     {"plot", "a table as one of the standard pictures, through gnuplot", cmd_plot_run},
     {"list", "what ships: gpus, models, fabrics, software, schedules", cmd_list_run},
     {NULL, NULL, NULL},
