@@ -1,7 +1,5 @@
 #include "import_run.h"
-
 #include <string.h>
-
 #include "cli.h"
 #include "model.h"
 #include "read_model.h"
