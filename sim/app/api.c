@@ -138,7 +138,7 @@ clustersim_number (const clustersim_result *r, const char *path)
   }
   if (cJSON_IsBool (at))
     return cJSON_IsTrue (at) ? 1 : 0;
-  return cJSON_IsNumber (at) ? at->valuedouble : (double)NAN;
+  return at != NULL && cJSON_IsNumber (at) ? at->valuedouble : (double)NAN;
 }
 
 const char *

@@ -1,7 +1,5 @@
 #include "import_run.h"
-
 #include <string.h>
-
 #include "cli.h"
 #include "import_run_priv.h"
 #include "model.h"
