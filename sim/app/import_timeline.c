@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "chakra_et.h"
 #include "cli.h"
 #include "json_read.h"
 
@@ -262,6 +263,24 @@ is_communication (const JsonRef *node)
   return number_of (node, keys, &v) && v >= 5 && v <= 7; /* send, receive, collective */
 }
 
+/* A node that has a duration; collective: its kind, -1 when it does not communicate. */
+static void
+add_node (Timeline *out, double us, gboolean cpu, int collective)
+{
+  if (cpu) {
+    out->host_s += us * 1e-6;
+    return;
+  }
+  out->kernels++;
+  if (collective < 0) {
+    out->compute_s += us * 1e-6;
+    return;
+  }
+  out->collectives++;
+  out->communication_s += us * 1e-6;
+  out->collective_s[collective] += us * 1e-6;
+}
+
 static void
 take_node (const JsonRef *node, Timeline *out)
 {
@@ -274,19 +293,53 @@ take_node (const JsonRef *node, Timeline *out)
   }
   json_opt_bool (node, "is_cpu_op", &cpu, NULL);
   const char *name = json_has (node, "Name") ? text_of (node, "Name") : text_of (node, "name");
-  if (cpu) {
-    out->host_s += us * 1e-6;
-    return;
-  }
-  out->kernels++;
-  if (!is_communication (node)) {
-    out->compute_s += us * 1e-6;
-    return;
-  }
   int kind = collective_of (name);
-  out->collectives++;
-  out->communication_s += us * 1e-6;
-  out->collective_s[kind >= 0 ? kind : 6] += us * 1e-6;
+  add_node (out, us, cpu, !is_communication (node) ? -1 : kind >= 0 ? kind : 6);
+}
+
+/* Kinds of timeline_collectives by the numbers of the schema: ALL_REDUCE 0, ALL_GATHER 2, BROADCAST
+ * 5, ALL_TO_ALL 6, REDUCE_SCATTER 7. */
+static int
+collective_of_type (gint64 comm_type)
+{
+  static const int kinds[] = {0, 6, 1, 6, 6, 3, 4, 2};
+  return comm_type >= 0 && comm_type < (gint64)G_N_ELEMENTS (kinds) ? kinds[comm_type] : 6;
+}
+
+static void
+take_binary_node (const ChakraNode *node, gpointer data)
+{
+  Timeline *out = data;
+  if (!node->has_duration) {
+    out->skipped++;
+    return;
+  }
+  g_autofree char *name = g_strndup (node->name, node->name_len);
+  int kind = node->comm_type >= 0 ? collective_of_type (node->comm_type) : collective_of (name);
+  gboolean pair = node->type == CHAKRA_SEND || node->type == CHAKRA_RECV;
+  add_node (out, node->duration_us, node->cpu,
+            pair                              ? 5
+            : node->type != CHAKRA_COLLECTIVE ? -1
+            : kind >= 0                       ? kind
+                                              : 6);
+}
+
+static gboolean
+import_binary (const char *path, Timeline *out, GError **error)
+{
+  g_autoptr (GMappedFile) file = g_mapped_file_new (path, FALSE, error);
+  if (file == NULL)
+    return FALSE;
+  gsize len = g_mapped_file_get_length (file);
+  if (len > 0 && !chakra_et_walk ((const guint8 *)g_mapped_file_get_contents (file), len,
+                                  take_binary_node, out, error)) {
+    g_prefix_error (error, "%s: ", path);
+    return FALSE;
+  }
+  if (out->kernels > 0 || out->host_s > 0)
+    return TRUE;
+  g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE, "%s: has no node with a duration", path);
+  return FALSE;
 }
 
 gboolean
@@ -295,11 +348,8 @@ import_chakra (const char *path, Timeline *out, GError **error)
   static const char *const lists[] = {"workload_graph", "nodes", "node", NULL};
   memset (out, 0, sizeof *out);
   JsonRef nodes;
-  if (g_str_has_suffix (path, ".et")) {
-    g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
-                 "%s: is a binary trace (allowed: its JSON, which chakra_jsonizer writes)", path);
-    return FALSE;
-  }
+  if (g_str_has_suffix (path, ".et"))
+    return import_binary (path, out, error);
   g_autoptr (JsonDoc) doc = load_packed (path, error);
   if (doc == NULL)
     return FALSE;

@@ -188,7 +188,18 @@ echo '{ "workload_graph": [ {"Id":1,"Name":"gemm","NodeType":4,"runtime":7,"is_c
  {"Id":2,"Name":"ncclKernel_AllGather","NodeType":7,"runtime":5}, {"Id":3,"Name":"aten::mm","NodeType":4,"runtime":3,"is_cpu_op":true}, 1 ] }' >"$tmp/c.json"
 done_with "a Chakra trace" import chakra "$tmp/c.json" --format csv
 for what in 'compute,7e-06' 'communication,5e-06' 'all_gather,5e-06' 'host,3e-06'; do says "$what" "^$what\$"; done
-refused "a binary trace" 2 'binary' import chakra "$tmp/x.et"
+# The same nodes as a binary trace: metadata (empty), then each message behind its length. Fields: 1 id, 2 name, 3 type,
+# 7 duration, 10 attributes (1 name, 27 a bool, 9 an int64); field 6 (start) is passed over.
+{ printf '\000'
+  printf '\016\010\001\022\004gemm\030\004\060\144\070\007'
+  printf '\030\010\002\022\001x\030\007\070\005\122\015\012\011comm_type\110\002'
+  printf '\040\010\003\022\010aten::mm\030\004\070\003\122\016\012\011is_cpu_op\330\001\001'; } >"$tmp/x.et"
+done_with "a binary trace" import chakra "$tmp/x.et" --format csv
+for what in 'compute,7e-06' 'communication,5e-06' 'all_gather,5e-06' 'host,3e-06'; do says "binary: $what" "^$what\$"; done
+head -c 30 "$tmp/x.et" >"$tmp/cut.et"
+refused "a binary trace that is cut" 2 'cut\.et: byte 16: no whole message' import chakra "$tmp/cut.et"
+: >"$tmp/none.et"
+refused "an empty one" 2 'none\.et: has no node' import chakra "$tmp/none.et"
 
 # ---- a part makes a scenario ----
 done_with "a script's JSON" import megatron-args "$tmp/run.sh" --format json
