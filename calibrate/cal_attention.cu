@@ -1,10 +1,10 @@
-/* cal_attention: fused attention through cuDNN's graphs: forward and backward without a mask by the
- * library's own attention operation, and the causal forward as the graph of matrix products, mask
- * and softmax that its fused engine takes. usage: cal_attention [--minutes M] [--gpu I]
+/* cal_attention: fused attention through cuDNN's graphs, forward and backward. Without a mask by
+ * the library's own attention operations; causal as the graphs of matrix products, mask and softmax
+ * that its fused engines take. usage: cal_attention [--minutes M] [--gpu I]
  *
- * A graph that no engine of the installed version takes is counted as left out; PyTorch's kernels,
- * causal backward among them, are timed by cal_attention.py. The unmasked forward is checked
- * against a plain kernel on a small shape. */
+ * A graph that no engine of the installed version takes is counted as left out; PyTorch's kernels
+ * are timed by cal_attention.py. Results and gradients are checked against the host, in double, on
+ * a small shape. A backward is timed on the results of its own forward. */
 #include "cal_common.cuh"
 
 #include <cmath>
@@ -169,6 +169,15 @@ struct Graph {
     add (op);
   }
 
+  void
+  reshape (cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y)
+  {
+    cudnnBackendDescriptor_t op = make (CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+    set (op, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x);
+    set (op, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y);
+    add (op);
+  }
+
   /* The first engine that the heuristics name and that takes the graph. */
   bool
   build ()
@@ -285,22 +294,16 @@ plain_backward (Graph &g, const Shape &s, Buffers &m)
 #endif
 }
 
-/* scale (Q K^T), -inf above the diagonal, softmax by maximum and sum, times V. */
-static bool
-causal_forward (Graph &g, const Shape &s, Buffers &m)
+/* Q K^T scaled, -inf above the diagonal. */
+static cudnnBackendDescriptor_t
+causal_scores (Graph &g, const Shape &s, Buffers &m, cudnnBackendDescriptor_t q)
 {
   int64_t b = s.batch, h = s.heads, n = s.seq, d = s.dim;
   const int64_t kt_dim[4] = {b, h, d, n}, kt_stride[4] = {h * n * d, n * d, 1, d};
   auto score = [&] { return g.packed (b, h, n, n, full_type, nullptr); };
-  auto row = [&] { return g.packed (b, h, n, 1, full_type, nullptr); };
-  cudnnBackendDescriptor_t q = g.packed (b, h, n, d, half_type, m.q),
-                           kt = g.tensor (kt_dim, kt_stride, half_type, m.k),
-                           v = g.packed (b, h, n, d, half_type, m.v),
-                           o = g.packed (b, h, n, d, half_type, m.o);
-  cudnnBackendDescriptor_t s0 = score (), s1 = score (), s2 = score (), s3 = score (), e = score (),
-                           top = row (), sum = row ();
-  cudnnBackendDescriptor_t p = g.packed (b, h, n, n, half_type, nullptr),
-                           ri = g.packed (b, h, n, n, CUDNN_DATA_INT32, nullptr),
+  cudnnBackendDescriptor_t kt = g.tensor (kt_dim, kt_stride, half_type, m.k), s0 = score (),
+                           s1 = score (), s2 = score ();
+  cudnnBackendDescriptor_t ri = g.packed (b, h, n, n, CUDNN_DATA_INT32, nullptr),
                            ci = g.packed (b, h, n, n, CUDNN_DATA_INT32, nullptr),
                            seen = g.packed (b, h, n, n, CUDNN_DATA_BOOLEAN, nullptr);
   g.matmul (q, kt, s0);
@@ -309,83 +312,203 @@ causal_forward (Graph &g, const Shape &s, Buffers &m)
   g.pointwise (CUDNN_POINTWISE_GEN_INDEX, s1, nullptr, ci, nullptr, 3);
   g.pointwise (CUDNN_POINTWISE_CMP_GE, ri, ci, seen);
   g.pointwise (CUDNN_POINTWISE_BINARY_SELECT, s1, g.scalar (&m.minus), s2, seen);
+  return s2;
+}
+
+/* Softmax of the scores by maximum and sum, times V; with the logarithm of the sum for the backward
+ * where keep says so. */
+static bool
+causal (Graph &g, const Shape &s, Buffers &m, bool keep)
+{
+  int64_t b = s.batch, h = s.heads, n = s.seq, d = s.dim;
+  auto score = [&] { return g.packed (b, h, n, n, full_type, nullptr); };
+  auto row = [&] (float *at) { return g.packed (b, h, n, 1, full_type, at); };
+  cudnnBackendDescriptor_t q = g.packed (b, h, n, d, half_type, m.q),
+                           v = g.packed (b, h, n, d, half_type, m.v),
+                           o = g.packed (b, h, n, d, half_type, m.o),
+                           p = g.packed (b, h, n, n, half_type, nullptr);
+  cudnnBackendDescriptor_t s2 = causal_scores (g, s, m, q), s3 = score (), e = score (),
+                           top = row (nullptr), sum = row (nullptr);
   g.reduce (CUDNN_REDUCE_TENSOR_MAX, s2, top);
   g.pointwise (CUDNN_POINTWISE_SUB, s2, top, s3);
   g.pointwise (CUDNN_POINTWISE_EXP, s3, nullptr, e);
   g.reduce (CUDNN_REDUCE_TENSOR_ADD, e, sum);
+  if (keep) {
+    cudnnBackendDescriptor_t log_sum = row (nullptr);
+    g.pointwise (CUDNN_POINTWISE_LOG, sum, nullptr, log_sum);
+    g.pointwise (CUDNN_POINTWISE_ADD, log_sum, top, row (m.stats));
+  }
   g.pointwise (CUDNN_POINTWISE_DIV, e, sum, p);
   g.matmul (p, v, o);
   return g.build ();
 }
 
-/* ---- check ---- */
-
-__global__ static void
-reference (const bf16 *q, const bf16 *k, const bf16 *v, float *o, int n, int d, float scale)
+static bool
+causal_forward (Graph &g, const Shape &s, Buffers &m)
 {
-  int row = (int)blockIdx.x; /* of b * h * n */
-  const bf16 *kk = k + (size_t)(row / n) * n * d, *vv = v + (size_t)(row / n) * n * d;
-  float top = -1e30f, sum = 0;
-  for (int j = 0; j < n; j++) {
-    float x = 0;
-    for (int i = 0; i < d; i++)
-      x += (float)q[(size_t)row * d + i] * (float)kk[(size_t)j * d + i];
-    top = fmaxf (top, x * scale);
-  }
-  for (int i = 0; i < d; i++)
-    o[(size_t)row * d + i] = 0;
-  for (int j = 0; j < n; j++) {
-    float x = 0;
-    for (int i = 0; i < d; i++)
-      x += (float)q[(size_t)row * d + i] * (float)kk[(size_t)j * d + i];
-    float p = expf (x * scale - top);
-    sum += p;
-    for (int i = 0; i < d; i++)
-      o[(size_t)row * d + i] += p * (float)vv[(size_t)j * d + i];
-  }
-  for (int i = 0; i < d; i++)
-    o[(size_t)row * d + i] /= sum;
+  return causal (g, s, m, true);
 }
 
-static void
-check (Cal &c, cudnnHandle_t handle, Buffers &m)
+static bool
+causal_inference (Graph &g, const Shape &s, Buffers &m)
 {
-  const Shape s = {1, 2, 256, 64};
-  size_t n = (size_t)(s.heads * s.seq * s.dim);
-  Graph g (handle);
-  m.scale = 0.125f;
-  if (!plain_forward (g, s, m))
-    return;
-  float *expect;
-  CHECK (cudaMalloc (&expect, n * sizeof (float)));
-  reference<<<(unsigned)(s.heads * s.seq), 1, 0, c.stream>>> (m.q, m.k, m.v, expect, (int)s.seq,
-                                                              (int)s.dim, m.scale);
-  cudnnStatus_t r = cudnnBackendExecute (handle, g.plan, g.variant_pack ());
-  CHECK (cudaStreamSynchronize (c.stream));
-  std::vector<float> want (n);
-  std::vector<bf16> got (n);
-  CHECK (cudaMemcpy (want.data (), expect, n * sizeof (float), cudaMemcpyDeviceToHost));
-  CHECK (cudaMemcpy (got.data (), m.o, n * sizeof (bf16), cudaMemcpyDeviceToHost));
-  CHECK (cudaFree (expect));
-  for (size_t i = 0; i < n && r == CUDNN_STATUS_SUCCESS; i++)
-    if (std::fabs ((double)want[i] - (double)(float)got[i]) > 0.03) {
-      fprintf (stderr, "cal_attention: the forward is wrong at %zu: %g for %g\n", i,
-               (double)(float)got[i], (double)want[i]);
+  return causal (g, s, m, false);
+}
+
+/* P from the scores and what the forward kept of their sums; dV = P^T dO; dS = P (dO V^T - sum of
+ * dO O) scale; dQ = dS K; dK = dS^T Q. */
+static bool
+causal_backward (Graph &g, const Shape &s, Buffers &m)
+{
+  int64_t b = s.batch, h = s.heads, n = s.seq, d = s.dim;
+  const int64_t vt_dim[4] = {b, h, d, n}, vt_stride[4] = {h * n * d, n * d, 1, d};
+  const int64_t t_dim[4] = {b, h, n, n}, t_stride[4] = {h * n * n, n * n, 1, n};
+  auto in = [&] (bf16 *at) { return g.packed (b, h, n, d, half_type, at); };
+  auto score = [&] (cudnnDataType_t t) { return g.packed (b, h, n, n, t, nullptr); };
+  auto row = [&] (float *at) { return g.packed (b, h, n, 1, full_type, at); };
+  cudnnBackendDescriptor_t q = in (m.q), k = in (m.k), grad = in (m.dout),
+                           vt = g.tensor (vt_dim, vt_stride, half_type, m.v);
+  cudnnBackendDescriptor_t both = g.packed (b, h, n, d, full_type, nullptr), sum = row (nullptr);
+  g.pointwise (CUDNN_POINTWISE_MUL, grad, in (m.o), both);
+  g.reduce (CUDNN_REDUCE_TENSOR_ADD, both, sum);
+  cudnnBackendDescriptor_t s2 = causal_scores (g, s, m, q), s3 = score (full_type),
+                           p = score (half_type),
+                           pt = g.tensor (t_dim, t_stride, half_type, nullptr);
+  g.pointwise (CUDNN_POINTWISE_SUB, s2, row (m.stats), s3);
+  g.pointwise (CUDNN_POINTWISE_EXP, s3, nullptr, p);
+  g.reshape (p, pt);
+  g.matmul (pt, grad, in (m.dv));
+  cudnnBackendDescriptor_t dp = score (full_type), d1 = score (full_type), d2 = score (full_type),
+                           ds = score (half_type),
+                           dst = g.tensor (t_dim, t_stride, half_type, nullptr);
+  g.matmul (grad, vt, dp);
+  g.pointwise (CUDNN_POINTWISE_SUB, dp, sum, d1);
+  g.pointwise (CUDNN_POINTWISE_MUL, d1, p, d2);
+  g.pointwise (CUDNN_POINTWISE_MUL, d2, g.scalar (&m.scale), ds);
+  g.matmul (ds, k, in (m.dq));
+  g.reshape (ds, dst);
+  g.matmul (dst, q, in (m.dk));
+  return g.build ();
+}
+
+/* ---- check ---- */
+
+typedef std::vector<double> Values;
+
+static Values
+fetch (const bf16 *from, size_t n)
+{
+  std::vector<bf16> raw (n);
+  CHECK (cudaMemcpy (raw.data (), from, n * sizeof (bf16), cudaMemcpyDeviceToHost));
+  Values v;
+  for (bf16 x : raw)
+    v.push_back ((double)(float)x);
+  return v;
+}
+
+/* One head by the definition. */
+struct Expected {
+  Values o, dq, dk, dv;
+
+  Expected (const Values &q, const Values &k, const Values &v, const Values &grad, size_t n,
+            size_t d, double scale, bool causal)
+      : o (n * d), dq (n * d), dk (n * d), dv (n * d)
+  {
+    for (size_t r = 0; r < n; r++) {
+      size_t seen = causal ? r + 1 : n;
+      Values p (seen), dp (seen);
+      double sum = 0, dot = 0;
+      for (size_t j = 0; j < seen; j++) {
+        for (size_t i = 0; i < d; i++) {
+          p[j] += scale * q[r * d + i] * k[j * d + i];
+          dp[j] += grad[r * d + i] * v[j * d + i];
+        }
+        p[j] = std::exp (p[j]);
+        sum += p[j];
+      }
+      for (size_t j = 0; j < seen; j++)
+        dot += (p[j] /= sum) * dp[j];
+      for (size_t j = 0; j < seen; j++)
+        for (size_t i = 0; i < d; i++) {
+          double ds = p[j] * (dp[j] - dot) * scale;
+          o[r * d + i] += p[j] * v[j * d + i];
+          dv[j * d + i] += p[j] * grad[r * d + i];
+          dq[r * d + i] += ds * k[j * d + i];
+          dk[j * d + i] += ds * q[r * d + i];
+        }
+    }
+  }
+};
+
+static void
+compare (const char *what, bool causal, const Values &got, size_t at, const Values &want)
+{
+  for (size_t i = 0; i < want.size (); i++)
+    if (!(std::fabs (got[at + i] - want[i]) <= 0.03 * std::max (1.0, std::fabs (want[i])))) {
+      fprintf (stderr, "cal_attention: %s%s is wrong at %zu: %g for %g\n", causal ? "causal " : "",
+               what, i, got[at + i], want[i]);
       exit (1);
     }
 }
 
-/* ---- points ---- */
-
 typedef bool (*Builder) (Graph &g, const Shape &s, Buffers &m);
 
+/* Builds and runs once; FALSE when this version of the library does not. */
+static bool
+run_once (Cal &c, cudnnHandle_t handle, const Shape &s, Buffers &m, Builder build)
+{
+  Graph g (handle);
+  m.scale = 1 / std::sqrt ((float)s.dim);
+  if (!build (g, s, m) ||
+      cudnnBackendExecute (handle, g.plan, g.variant_pack ()) != CUDNN_STATUS_SUCCESS)
+    return false;
+  CHECK (cudaStreamSynchronize (c.stream));
+  return true;
+}
+
+/* Forward and backward against the host, as far as the library goes; FALSE when not even forward.
+ */
+static bool
+check (Cal &c, cudnnHandle_t handle, Buffers &m, Builder forward, Builder backward, bool causal)
+{
+  const Shape s = {1, 2, 256, 64};
+  size_t head = (size_t)(s.seq * s.dim), n = head * (size_t)s.heads;
+  if (!run_once (c, handle, s, m, forward))
+    return false;
+  bool both = backward != nullptr && run_once (c, handle, s, m, backward);
+  Values in[4], out[4];
+  const bf16 *const from[] = {m.q, m.k, m.v, m.dout}, *const to[] = {m.o, m.dq, m.dk, m.dv};
+  for (int i = 0; i < 4; i++) {
+    in[i] = fetch (from[i], n);
+    out[i] = fetch (to[i], n);
+  }
+  for (size_t at = 0; at < n; at += head) {
+    auto part = [&] (int i) {
+      return Values (in[i].begin () + (long)at, in[i].begin () + (long)(at + head));
+    };
+    Expected e (part (0), part (1), part (2), part (3), (size_t)s.seq, (size_t)s.dim,
+                (double)m.scale, causal);
+    compare ("forward", causal, out[0], at, e.o);
+    if (both) {
+      compare ("gradient of Q", causal, out[1], at, e.dq);
+      compare ("gradient of K", causal, out[2], at, e.dk);
+      compare ("gradient of V", causal, out[3], at, e.dv);
+    }
+  }
+  return true;
+}
+
+/* ---- points ---- */
+
+/* before: what must have run on this shape, or NULL. */
 static void
-sample (Cal &c, cudnnHandle_t handle, const Shape &s, Buffers &m, Builder build, bool causal,
-        const char *pass)
+sample (Cal &c, cudnnHandle_t handle, const Shape &s, Buffers &m, Builder before, Builder build,
+        bool causal)
 {
   size_t n = (size_t)(s.batch * s.heads * s.seq * s.dim);
   Graph g (handle);
-  if (c.spent () || n > m.elements || (size_t)(s.batch * s.heads * s.seq) > m.rows) {
+  if (c.spent () || n > m.elements || (size_t)(s.batch * s.heads * s.seq) > m.rows ||
+      (before != nullptr && !run_once (c, handle, s, m, before))) {
     c.left_out++;
     return;
   }
@@ -410,9 +533,9 @@ sample (Cal &c, cudnnHandle_t handle, const Shape &s, Buffers &m, Builder build,
   printf (", \"kernel\": \"cudnn\", \"library\": \"cuDNN %zu\", \"dtype\": \"bf16\", \"pass\": "
           "\"%s\", \"causal\": %s, \"batch\": %lld, \"heads\": %lld, \"kv_heads\": %lld, "
           "\"seq_q\": %lld, \"seq_kv\": %lld, \"head_dim_qk\": %lld, \"head_dim_v\": %lld",
-          cudnnGetVersion (), pass, causal ? "true" : "false", (long long)s.batch,
-          (long long)s.heads, (long long)s.heads, (long long)s.seq, (long long)s.seq,
-          (long long)s.dim, (long long)s.dim);
+          cudnnGetVersion (), before != nullptr ? "backward" : "forward", causal ? "true" : "false",
+          (long long)s.batch, (long long)s.heads, (long long)s.heads, (long long)s.seq,
+          (long long)s.seq, (long long)s.dim, (long long)s.dim);
   c.tail (t);
 }
 
@@ -422,6 +545,7 @@ main (int argc, char **argv)
   Cal c (argc, argv, 0.5);
   cudnnHandle_t handle;
   Buffers m{};
+  c.versions += ", cuDNN " + std::to_string (cudnnGetVersion ());
   m.elements = (size_t)1 << 27;
   m.rows = (size_t)1 << 22;
   m.minus = -1e30f;
@@ -434,14 +558,21 @@ main (int argc, char **argv)
     fprintf (stderr, "cal_attention: cuDNN does not start\n");
     return 1;
   }
-  check (c, handle, m);
+  check (c, handle, m, plain_forward, plain_backward, false);
+  bool kept = check (c, handle, m, causal_forward, causal_backward, true);
+  if (!kept)
+    check (c, handle, m, causal_inference, nullptr, true);
   for (int64_t seq : {4096, 2048, 8192, 1024, 16384, 512, 32768})
     for (int64_t dim : {128, 64, 256})
       for (int64_t heads : {32, 64}) {
         Shape s = {std::max ((int64_t)1, 16384 / seq), heads, seq, dim};
-        sample (c, handle, s, m, plain_forward, false, "forward");
-        sample (c, handle, s, m, plain_backward, false, "backward");
-        sample (c, handle, s, m, causal_forward, true, "forward");
+        sample (c, handle, s, m, nullptr, kept ? causal_forward : causal_inference, true);
+        if (kept)
+          sample (c, handle, s, m, causal_forward, causal_backward, true);
+        else
+          c.left_out++;
+        sample (c, handle, s, m, nullptr, plain_forward, false);
+        sample (c, handle, s, m, plain_forward, plain_backward, false);
       }
   c.end ();
   cudnnDestroy (handle);

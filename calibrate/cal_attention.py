@@ -19,7 +19,12 @@ if not torch.cuda.is_available():
 options = argparse.ArgumentParser()
 options.add_argument("--minutes", type=float, default=0.7)
 end = time.monotonic() + 60 * options.parse_args().minutes
-head = {"device": torch.cuda.get_device_name(), "date": datetime.date.today().isoformat()}
+head = {"device": torch.cuda.get_device_name(), "date": datetime.date.today().isoformat(),
+        "versions": "torch %s, CUDA %s, cuDNN %s" % (torch.__version__, torch.version.cuda,
+                                                     torch.backends.cudnn.version())}
+# written before each repeat, so that nothing is in the L2 cache; its size where torch tells it
+l2_bytes = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 128 << 20)
+flush = torch.empty(2 * l2_bytes + (1 << 20), dtype=torch.uint8, device="cuda")
 samples = left_out = 0
 
 
@@ -35,6 +40,7 @@ def time_us(run):
     times = []
     for _ in range(15):
         a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        flush.zero_()
         a.record()
         run()
         b.record()
@@ -42,6 +48,34 @@ def time_us(run):
         times.append(1e3 * a.elapsed_time(b))
     times.sort()
     return times
+
+
+def attend(backend, q, k, v, causal):
+    with sdpa_kernel(backend):
+        return torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, is_causal=causal, enable_gqa=k.shape[1] != q.shape[1])
+
+
+def check(backend):
+    """Results and gradients of a small case against the plain formula in fp32; the program ends when they
+    differ, and a kernel that is not there is no error here."""
+    for causal in (True, False):
+        q, k, v, grad = (torch.randn(1, 2, 256, 64, device="cuda") for _ in range(4))
+        plain = [x.clone().requires_grad_() for x in (q, k, v)]
+        score = plain[0] @ plain[1].transpose(2, 3) / 8
+        if causal:
+            score = score.masked_fill(torch.ones(256, 256, device="cuda").triu(1).bool(), float("-inf"))
+        want = score.softmax(-1) @ plain[2]
+        wants = (want,) + torch.autograd.grad(want, plain, grad)
+        half = [x.bfloat16().requires_grad_() for x in (q, k, v)]
+        try:
+            got = attend(backend, *half, causal)
+        except (RuntimeError, TypeError):
+            continue
+        gots = (got,) + torch.autograd.grad(got, half, grad.bfloat16())
+        for w, g in zip(wants, gots):
+            if not (w - g.float()).abs().max() <= 0.05 * max(1.0, w.abs().max().item()):
+                sys.exit("cal_attention.py: %s, causal %s, is wrong" % (backend, causal))
 
 
 def sample(kernel, backend, batch, heads, kv_heads, seq, dim, causal):
@@ -74,6 +108,8 @@ def sample(kernel, backend, batch, heads, kv_heads, seq, dim, causal):
         left_out += 2
 
 
+for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION):
+    check(backend)
 for seq in (4096, 2048, 8192, 1024, 16384, 512):
     for dim in (128, 64):
         for causal in (True, False):

@@ -122,7 +122,7 @@ spin (long long cycles)
 struct Cal {
   int index = 0;
   cudaDeviceProp prop{};
-  std::string name, date;
+  std::string name, date, versions; /* a collector appends its libraries to versions */
   Nvml *nvml = nullptr;
   double end_s = 0, minutes = 1;
   int samples = 0, left_out = 0;
@@ -137,11 +137,15 @@ struct Cal {
     time_t t = time (nullptr);
     int count = 0;
     minutes = default_minutes;
-    for (int i = 1; i + 1 < argc; i++)
-      if (strcmp (argv[i], "--minutes") == 0)
+    for (int i = 1; i < argc; i++)
+      if (strcmp (argv[i], "--help") == 0)
+        usage (argv[0], stdout, 0);
+      else if (i + 1 < argc && strcmp (argv[i], "--minutes") == 0)
         minutes = atof (argv[i + 1]);
-      else if (strcmp (argv[i], "--gpu") == 0)
+      else if (i + 1 < argc && strcmp (argv[i], "--gpu") == 0)
         index = atoi (argv[i + 1]);
+    if (!(minutes > 0 && minutes < 1e4) || index < 0)
+      usage (argv[0], stderr, 2);
     cudaError_t e = cudaGetDeviceCount (&count);
     if (e != cudaSuccess || count <= index) {
       fprintf (stderr, "no CUDA device %d (%s)\n", index,
@@ -156,12 +160,24 @@ struct Cal {
     strftime (today, sizeof today, "%Y-%m-%d", gmtime (&t));
     date = today;
     nvml = new Nvml (bus);
+    int driver = 0, runtime = 0;
+    CHECK (cudaDriverGetVersion (&driver));
+    CHECK (cudaRuntimeGetVersion (&runtime));
+    versions = "CUDA driver " + std::to_string (driver) + ", runtime " + std::to_string (runtime);
     flush_bytes = (size_t)prop.l2CacheSize * 2 + (1u << 20);
     CHECK (cudaMalloc (&flush, flush_bytes));
     CHECK (cudaStreamCreate (&stream));
     CHECK (cudaEventCreate (&a));
     CHECK (cudaEventCreate (&b));
     end_s = now_s () + 60 * minutes;
+  }
+
+  static void
+  usage (const char *program, FILE *to, int status)
+  {
+    fprintf (to, "usage: %s [--minutes M] [--gpu I]   (further options: calibrate/README.md)\n",
+             program);
+    exit (status);
   }
 
   bool
@@ -175,6 +191,9 @@ struct Cal {
   {
     printf ("{\"kind\": \"%s\", \"device\": \"%s\", \"date\": \"%s\"", kind, name.c_str (),
             date.c_str ());
+    if (nvml->driver[0] != '\0')
+      printf (", \"driver\": \"%s\"", nvml->driver);
+    printf (", \"versions\": \"%s\"", versions.c_str ());
   }
 
   /* Closes the line of a sample. */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ typedef struct {
   int target[TOKENS], token[TOKENS];
   double end_s;
   int samples, left_out;
-  char device[96], date[16];
+  char device[96], date[16], versions[160];
 } Cal;
 
 static double
@@ -93,7 +94,8 @@ measure (Cal *c, Run run, const void *point)
 static void
 print_head (Cal *c, const char *kind)
 {
-  printf ("{\"kind\": \"%s\", \"device\": \"%s\", \"date\": \"%s\"", kind, c->device, c->date);
+  printf ("{\"kind\": \"%s\", \"device\": \"%s\", \"date\": \"%s\", \"versions\": \"%s\"", kind,
+          c->device, c->date, c->versions);
 }
 
 static void
@@ -389,6 +391,18 @@ device_name (char *out, size_t n)
       *p = ' ';
 }
 
+/* "Linux 6.1.0, OpenBLAS 0.3.21 … Zen": the kernel, and the library with the code path it took. */
+static void
+name_versions (char *out, size_t n)
+{
+  struct utsname u;
+  const char *system = uname (&u) == 0 ? u.release : "unknown";
+  snprintf (out, n, "Linux %.40s, %.100s", system, op_library ());
+  for (char *p = out; *p != '\0'; p++)
+    if (*p == '"' || *p == '\\' || *p < 32)
+      *p = ' ';
+}
+
 static void
 print_device (Cal *c)
 {
@@ -428,6 +442,7 @@ main (int argc, char **argv)
   }
   refill (&c);
   device_name (c.device, sizeof c.device);
+  name_versions (c.versions, sizeof c.versions);
   strftime (c.date, sizeof c.date, "%Y-%m-%d", gmtime (&now));
   c.end_s = op_now_s () + 60 * minutes;
   check_gemm (&c);

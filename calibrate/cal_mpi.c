@@ -18,6 +18,7 @@
 
 typedef struct {
   const char *op, *algo, *name;
+  char versions[80];
   int rank, ranks, nodes, reps;
   float *data, *in;
 } Cal;
@@ -147,16 +148,29 @@ measure (Cal *c, double mib, const char *date)
     /* the exchange of everything is made of messages: it is no algorithm of the fabric's formulas
      */
     int messages = strcmp (c->op, "sendrecv") == 0;
-    printf ("{\"kind\": \"coll\", \"device\": \"%s\", \"date\": \"%s\", \"op\": \"%s\", %s"
+    printf ("{\"kind\": \"coll\", \"device\": \"%s\", \"date\": \"%s\", \"versions\": \"%s\", "
+            "\"op\": \"%s\", %s"
             "\"ranks\": %d, \"nodes\": %d, \"bytes\": %.0f, \"library\": \"Open MPI, %s\", "
             "\"time_us\": %.1f, \"p10_us\": %.1f, \"p90_us\": %.1f, \"reps\": %d}\n",
-            c->name, date, c->op, messages ? "" : "\"algo\": \"Ring\", \"proto\": \"Simple\", ",
-            c->ranks, c->nodes, (double)n * sizeof (float), c->algo, t[reps / 2] * 1e6,
-            t[reps / 10] * 1e6, t[reps * 9 / 10] * 1e6, reps);
+            c->name, date, c->versions, c->op,
+            messages ? "" : "\"algo\": \"Ring\", \"proto\": \"Simple\", ", c->ranks, c->nodes,
+            (double)n * sizeof (float), c->algo, t[reps / 2] * 1e6, t[reps / 10] * 1e6,
+            t[reps * 9 / 10] * 1e6, reps);
     fflush (stdout);
   }
   g_free (c->data);
   g_free (c->in);
+}
+
+/* "Open MPI v4.1.4": what the library says of itself, up to the first comma. */
+static void
+name_version (char *out, size_t n)
+{
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int len = 0;
+  MPI_Get_library_version (text, &len);
+  text[strcspn (text, ",\n\"\\")] = '\0';
+  snprintf (out, n, "%.70s", text);
 }
 
 int
@@ -185,6 +199,7 @@ main (int argc, char **argv)
     else if (strcmp (argv[i], "--sizes") == 0)
       snprintf (sizes, sizeof sizes, "%s", argv[i + 1]);
   }
+  name_version (c.versions, sizeof c.versions);
   strftime (date, sizeof date, "%Y-%m-%d", gmtime (&now));
   if (c.ranks < 2 || c.nodes < 1 || c.ranks % c.nodes != 0 || c.reps < 1 ||
       (strcmp (c.algo, "doubling") == 0 && (c.ranks & (c.ranks - 1)) != 0)) {

@@ -4,8 +4,8 @@
  *
  * First what NCCL chooses by itself, then each algorithm and protocol that it can be made to use;
  * of each operation the large and the small end come first. A time is that of the slowest rank.
- * Sums are checked. NCCL reads NCCL_ALGO and NCCL_PROTO when a communicator is made, so each
- * combination has its own. */
+ * Every collective is checked by every algorithm and protocol. NCCL reads NCCL_ALGO and NCCL_PROTO
+ * when a communicator is made, so each combination has its own. */
 #include "cal_common.cuh"
 
 #include <nccl.h>
@@ -22,9 +22,40 @@
     }                                                                                              \
   } while (0)
 
-enum Op { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALLTOALL, SENDRECV, OPS };
+/* Those before ALLTOALL have algorithms; the others are made of messages. */
+enum Op {
+  ALL_REDUCE,
+  ALL_GATHER,
+  REDUCE_SCATTER,
+  BROADCAST,
+  REDUCE,
+  ALLTOALL,
+  SENDRECV,
+  GATHER,
+  SCATTER,
+  OPS
+};
 static const char *const op_names[] = {"all_reduce", "all_gather", "reduce_scatter",
-                                       "broadcast",  "alltoall",   "sendrecv"};
+                                       "broadcast",  "reduce",     "alltoall",
+                                       "sendrecv",   "gather",     "scatter"};
+
+/* What can be asked for with NCCL_ALGO, and for which operations (bits of Op) and protocols. */
+struct Algorithm {
+  const char *name;
+  unsigned ops;
+  bool simple_only;
+};
+enum { SIZES = 18 };
+enum { BIT_AR = 1 << ALL_REDUCE, BIT_AG = 1 << ALL_GATHER, BIT_RS = 1 << REDUCE_SCATTER };
+static const Algorithm algorithms[] = {
+    {"Ring", BIT_AR | BIT_AG | BIT_RS | 1 << BROADCAST | 1 << REDUCE, false},
+    {"Tree", BIT_AR, false},
+    {"NVLS", BIT_AR | BIT_AG | BIT_RS, true},
+    {"NVLSTree", BIT_AR, true},
+    {"PAT", BIT_AG | BIT_RS, true},
+    {"CollNetDirect", BIT_AR | BIT_AG | BIT_RS, true},
+    {"CollNetChain", BIT_AR, true},
+};
 
 /* One GPU that this process drives. */
 struct Local {
@@ -61,46 +92,73 @@ barrier ()
 #endif
 }
 
-/* count: floats of the full buffer, as nccl-tests counts. */
+/* Sends and receives of one part with every rank (alltoall), or with the first alone. */
 static ncclResult_t
-issue (const World &w, const Local &l, int op, size_t count)
+parts (const World &w, const Local &l, int op, size_t part)
 {
-  size_t part = count / (size_t)w.ranks;
+  char *in = (char *)l.in, *out = (char *)l.out;
+  ncclResult_t r = ncclSuccess;
+  for (int p = 0; p < w.ranks && r == ncclSuccess; p++) {
+    if (op == ALLTOALL || (op == SCATTER && l.rank == 0) || (op == GATHER && p == 0))
+      r = ncclSend (in + (op == GATHER ? 0 : (size_t)p * part), part, ncclChar, p, l.comm,
+                    l.stream);
+    if (r == ncclSuccess &&
+        (op == ALLTOALL || (op == GATHER && l.rank == 0) || (op == SCATTER && p == 0)))
+      r = ncclRecv (out + (op == SCATTER ? 0 : (size_t)p * part), part, ncclChar, p, l.comm,
+                    l.stream);
+  }
+  return r;
+}
+
+/* bytes of the full buffer, as nccl-tests counts. Sums are of floats; what is only moved is moved
+ * as bytes, so that 8 of them can be shared by 8 ranks. */
+static ncclResult_t
+issue (const World &w, const Local &l, int op, size_t bytes)
+{
+  size_t part = bytes / (size_t)w.ranks, floats = bytes / sizeof (float);
   switch (op) {
   case ALL_REDUCE:
-    return ncclAllReduce (l.in, l.out, count, ncclFloat, ncclSum, l.comm, l.stream);
+    return ncclAllReduce (l.in, l.out, floats, ncclFloat, ncclSum, l.comm, l.stream);
   case ALL_GATHER:
-    return ncclAllGather (l.in, l.out, part, ncclFloat, l.comm, l.stream);
+    return ncclAllGather (l.in, l.out, part, ncclChar, l.comm, l.stream);
   case REDUCE_SCATTER:
-    return ncclReduceScatter (l.in, l.out, part, ncclFloat, ncclSum, l.comm, l.stream);
+    return ncclReduceScatter (l.in, l.out, part / sizeof (float), ncclFloat, ncclSum, l.comm,
+                              l.stream);
   case BROADCAST:
-    return ncclBroadcast (l.in, l.out, count, ncclFloat, 0, l.comm, l.stream);
-  case ALLTOALL:
-    for (int p = 0; p < w.ranks; p++) {
-      ncclResult_t r = ncclSend (l.in + p * part, part, ncclFloat, p, l.comm, l.stream);
-      if (r == ncclSuccess)
-        r = ncclRecv (l.out + p * part, part, ncclFloat, p, l.comm, l.stream);
-      if (r != ncclSuccess)
-        return r;
-    }
-    return ncclSuccess;
-  default: { /* to the next, from the one before */
-    ncclResult_t r = ncclSend (l.in, count, ncclFloat, (l.rank + 1) % w.ranks, l.comm, l.stream);
+    return ncclBroadcast (l.in, l.out, bytes, ncclChar, 0, l.comm, l.stream);
+  case REDUCE:
+    return ncclReduce (l.in, l.out, floats, ncclFloat, ncclSum, 0, l.comm, l.stream);
+  case SENDRECV: { /* to the next, from the one before */
+    ncclResult_t r = ncclSend (l.in, bytes, ncclChar, (l.rank + 1) % w.ranks, l.comm, l.stream);
     return r != ncclSuccess ? r
-                            : ncclRecv (l.out, count, ncclFloat, (l.rank + w.ranks - 1) % w.ranks,
+                            : ncclRecv (l.out, bytes, ncclChar, (l.rank + w.ranks - 1) % w.ranks,
                                         l.comm, l.stream);
   }
+  default:
+    return parts (w, l, op, part);
   }
 }
 
+/* What an operation can be done on: whole floats for a sum, the same for every rank where it is cut
+ * in parts. */
+static size_t
+usable (const World &w, int op, size_t bytes)
+{
+  size_t unit = op == ALL_REDUCE || op == REDUCE    ? sizeof (float)
+                : op == BROADCAST || op == SENDRECV ? 1
+                : op == REDUCE_SCATTER              ? sizeof (float) * (size_t)w.ranks
+                                                    : (size_t)w.ranks;
+  return bytes / unit * unit;
+}
+
 static bool
-run_once (const World &w, int op, size_t count)
+run_once (const World &w, int op, size_t bytes)
 {
   ncclResult_t bad = ncclSuccess, end;
   NC (ncclGroupStart ());
   for (const Local &l : w.local) {
     CHECK (cudaSetDevice (l.gpu));
-    ncclResult_t r = issue (w, l, op, count);
+    ncclResult_t r = issue (w, l, op, bytes);
     bad = bad == ncclSuccess ? r : bad;
   }
   end = ncclGroupEnd ();
@@ -116,39 +174,94 @@ synchronise (const World &w)
   }
 }
 
-/* Ones summed over the ranks are their number. */
-static void
-check (World &w)
+/* What rank holds at i before, and what it must hold at i after; -1: nothing that is said. All are
+ * small whole numbers, so that sums are exact. n: floats of a full buffer. */
+static float
+held (int rank, size_t i)
 {
-  const size_t n = 1024;
-  std::vector<float> one (n, 1), got (n);
-  for (Local &l : w.local) {
-    CHECK (cudaSetDevice (l.gpu));
-    CHECK (cudaMemcpy (l.in, one.data (), n * sizeof (float), cudaMemcpyHostToDevice));
+  return (float)(rank % 64 + 1) + (float)(i % 7);
+}
+
+static float
+wanted (const World &w, int op, int rank, size_t i, size_t n)
+{
+  size_t part = n / (size_t)w.ranks;
+  float sum = 0;
+  switch (op) {
+  case ALL_REDUCE:
+  case REDUCE:
+  case REDUCE_SCATTER:
+    if (op == REDUCE ? rank != 0 : op == REDUCE_SCATTER && i >= part)
+      return -1;
+    for (int p = 0; p < w.ranks; p++)
+      sum += held (p, op == REDUCE_SCATTER ? (size_t)rank * part + i : i);
+    return sum;
+  case BROADCAST:
+    return held (0, i);
+  case SENDRECV:
+    return held ((rank + w.ranks - 1) % w.ranks, i);
+  case ALL_GATHER:
+  case GATHER:
+    return op == GATHER && rank != 0 ? -1 : held ((int)(i / part), i % part);
+  case SCATTER:
+    return i < part ? held (0, (size_t)rank * part + i) : -1;
+  default: /* ALLTOALL */
+    return held ((int)(i / part), (size_t)rank * part + i % part);
   }
-  if (!run_once (w, ALL_REDUCE, n))
-    return; /* this combination cannot: the sweep counts it as left out */
+}
+
+/* One collective against what it is by definition. An algorithm that cannot do it is no error here:
+ * the sweep counts it as left out. */
+static void
+check (World &w, int op, const char *algo)
+{
+  const size_t n = 256 * (size_t)w.ranks;
+  std::vector<float> before (n), got (n);
+  if (n * sizeof (float) > w.most)
+    return;
+  for (Local &l : w.local) {
+    for (size_t i = 0; i < n; i++)
+      before[i] = held (l.rank, i);
+    CHECK (cudaSetDevice (l.gpu));
+    CHECK (cudaMemcpy (l.in, before.data (), n * sizeof (float), cudaMemcpyHostToDevice));
+    CHECK (cudaMemset (l.out, 0, n * sizeof (float)));
+  }
+  synchronise (w);
+  if (!run_once (w, op, n * sizeof (float)))
+    return;
   synchronise (w);
   for (Local &l : w.local) {
     CHECK (cudaSetDevice (l.gpu));
     CHECK (cudaMemcpy (got.data (), l.out, n * sizeof (float), cudaMemcpyDeviceToHost));
-    for (float f : got)
-      if (f != (float)w.ranks) {
-        fprintf (stderr, "cal_nccl: rank %d has %g for %d\n", l.rank, f, w.ranks);
+    for (size_t i = 0; i < n; i++) {
+      float want = wanted (w, op, l.rank, i, n);
+      if (want >= 0 && got[i] != want) {
+        fprintf (stderr, "cal_nccl: %s %s: rank %d has %g at %zu for %g\n", op_names[op], algo,
+                 l.rank, (double)got[i], i, (double)want);
         exit (1);
       }
+    }
+  }
+}
+
+static void
+fill (World &w)
+{
+  for (Local &l : w.local) {
+    CHECK (cudaSetDevice (l.gpu));
     fill_random<<<256, 256>>> (l.in, w.most / sizeof (float), (unsigned)l.rank);
+    CHECK (cudaGetLastError ());
   }
   synchronise (w);
 }
 
 /* Times of one call of batch calls, the slowest GPU of the world each; empty when NCCL refuses. */
 static std::vector<double>
-time_calls (World &w, int op, size_t count, int repeats, int batch)
+time_calls (World &w, int op, size_t bytes, int repeats, int batch)
 {
   std::vector<double> v;
   for (int i = 0; i < 3; i++)
-    if (!run_once (w, op, count))
+    if (!run_once (w, op, bytes))
       return v;
   synchronise (w);
   for (int r = 0; r < repeats; r++) {
@@ -158,7 +271,7 @@ time_calls (World &w, int op, size_t count, int repeats, int batch)
       CHECK (cudaEventRecord (l.a, l.stream));
     }
     for (int i = 0; i < batch; i++)
-      run_once (w, op, count);
+      run_once (w, op, bytes);
     double longest = 0;
     for (Local &l : w.local) {
       CHECK (cudaSetDevice (l.gpu));
@@ -176,16 +289,16 @@ time_calls (World &w, int op, size_t count, int repeats, int batch)
 }
 
 static void
-point (Cal &c, World &w, int op, size_t bytes, const char *algo, const char *proto)
+point (Cal &c, World &w, int op, size_t asked, const char *algo, const char *proto)
 {
   bool spent = slowest (c.spent () ? 1 : 0) > 0; /* all ranks go on, or none */
-  size_t count = bytes / sizeof (float) / (size_t)w.ranks * (size_t)w.ranks;
-  if (spent || bytes > w.most || count == 0) {
+  size_t bytes = usable (w, op, asked);
+  if (spent || bytes > w.most || bytes == 0) {
     c.left_out++;
     return;
   }
   int batch = bytes < (1u << 20) ? 20 : 2;
-  std::vector<double> v = time_calls (w, op, count, bytes < (1u << 28) ? 7 : 3, batch);
+  std::vector<double> v = time_calls (w, op, bytes, bytes < (1u << 28) ? 7 : 3, batch);
   if (v.empty ()) {
     c.left_out++;
     return;
@@ -197,25 +310,27 @@ point (Cal &c, World &w, int op, size_t bytes, const char *algo, const char *pro
   c.head ("coll");
   printf (", \"op\": \"%s\", \"ranks\": %d, \"nodes\": %d, \"bytes\": %zu, \"nccl_version\": "
           "\"%d.%d.%d\"",
-          op_names[op], w.ranks, w.nodes, count * sizeof (float), version / 10000,
-          version / 100 % 100, version % 100);
+          op_names[op], w.ranks, w.nodes, bytes, version / 10000, version / 100 % 100,
+          version % 100);
   if (*algo != '\0' && op < ALLTOALL)
     printf (", \"algo\": \"%s\", \"proto\": \"%s\"", algo, proto);
   c.tail (summary (v));
 }
 
+/* ops: bits of Op. */
 static void
-sweep (Cal &c, World &w, const char *algo, const char *proto)
+sweep (Cal &c, World &w, unsigned ops, const char *algo, const char *proto)
 {
-  static const int order[] = {20, 26, 10, 30, 23, 14, 28, 17, 3, 32, 6, 24, 12, 29, 33, 18, 22, 8};
+  static const int order[SIZES] = {20, 26, 10, 30, 23, 14, 28, 17, 3,
+                                   32, 6,  24, 12, 29, 33, 18, 22, 8};
+  for (int op = 0; op < (int)OPS; op++)
+    if ((ops >> op & 1) != 0)
+      check (w, op, algo);
+  fill (w);
   for (int o : order)
-    for (int op = 0; op < (*algo != '\0' ? (int)ALLTOALL : (int)OPS); op++) {
-      if (*algo != '\0' && strstr (algo, "Tree") != nullptr && op != ALL_REDUCE)
-        continue; /* trees reduce everywhere or not at all */
-      if (strcmp (algo, "PAT") == 0 && op != ALL_GATHER && op != REDUCE_SCATTER)
-        continue;
-      point (c, w, op, (size_t)1 << o, algo, proto);
-    }
+    for (int op = 0; op < (int)OPS; op++)
+      if ((ops >> op & 1) != 0)
+        point (c, w, op, (size_t)1 << o, algo, proto);
 }
 
 /* FALSE when no communicator can be made with the environment as it is. */
@@ -243,18 +358,21 @@ connect (World &w)
 }
 
 static void
-with (Cal &c, World &w, const char *algo, const char *proto)
+with (Cal &c, World &w, unsigned ops, const char *algo, const char *proto)
 {
+  if (slowest (c.spent () ? 1 : 0) > 0) { /* a communicator takes a second to make */
+    c.left_out += SIZES * __builtin_popcount (ops);
+    return;
+  }
   if (*algo != '\0') {
     setenv ("NCCL_ALGO", algo, 1);
     setenv ("NCCL_PROTO", proto, 1);
   }
   if (slowest (connect (w) ? 0 : 1) > 0) {
-    c.left_out++;
+    c.left_out += SIZES * __builtin_popcount (ops);
     return;
   }
-  check (w);
-  sweep (c, w, algo, proto);
+  sweep (c, w, ops, algo, proto);
   for (Local &l : w.local)
     ncclCommDestroy (l.comm);
 }
@@ -306,14 +424,12 @@ main (int argc, char **argv)
   if (w.ranks < 2) {
     fprintf (stderr, "cal_nccl: one GPU: nothing to time\n");
   } else {
-    static const char *const algos[] = {"Ring", "Tree", "NVLS", "NVLSTree", "PAT"};
     static const char *const protos[] = {"Simple", "LL", "LL128"};
-    with (c, w, "", "");
-    for (const char *algo : algos)
+    with (c, w, (1u << OPS) - 1, "", "");
+    for (const Algorithm &a : algorithms)
       for (const char *proto : protos)
-        if (!only_auto && (algo[0] != 'N' || strcmp (proto, "Simple") == 0) &&
-            (algo[0] != 'P' || strcmp (proto, "Simple") == 0))
-          with (c, w, algo, proto);
+        if (!only_auto && (!a.simple_only || strcmp (proto, "Simple") == 0))
+          with (c, w, a.ops, a.name, proto);
   }
   if (w.process == 0)
     c.end ();

@@ -14,8 +14,24 @@ NVFLAGS  := -std=c++17 -O2 $(CUDA_ARCH) --compiler-options -Wall,-Wextra
 OPENBLAS := $(shell pkg-config --libs openblas 2>/dev/null)
 MPICF    := $(shell pkg-config --cflags ompi-c 2>/dev/null)
 MPILIBS  := $(shell pkg-config --libs ompi-c 2>/dev/null)
-CUDA_BIN := $(patsubst calibrate/%.cu,$(CAL)/%,$(sort $(wildcard calibrate/cal_*.cu))) \
-            $(if $(MPILIBS),$(CAL)/cal_nccl_mpi)
+# The libraries of each collector beside the CUDA runtime; those that are not there leave theirs out. They
+# are looked for by their headers only when CUDA is built, as nvcc takes a moment to answer.
+CUDA_LIBS_cal_gemm         := -lcublasLt
+CUDA_LIBS_cal_attention    := -lcudnn
+CUDA_LIBS_cal_overlap      := -lcublasLt
+CUDA_LIBS_cal_overlap_coll := -lcublasLt -lnccl
+CUDA_LIBS_cal_layer        := -lcublasLt
+CUDA_LIBS_cal_nccl         := -lnccl
+has_header = $(shell printf '\043include <$(1).h>\n' | $(NVCC) -x cu -E - >/dev/null 2>&1 && echo -l$(1))
+ifneq ($(NVCC),)
+ifneq ($(filter calibrate cuda,$(MAKECMDGOALS)),)
+CUDA_HAS := $(foreach l,cublasLt cudnn nccl,$(call has_header,$(l)))
+endif
+endif
+CUDA_ALL := $(patsubst calibrate/%.cu,%,$(sort $(wildcard calibrate/cal_*.cu)))
+CUDA_OUT := $(strip $(foreach p,$(CUDA_ALL),$(if $(filter-out $(CUDA_HAS),$(CUDA_LIBS_$(p))),$(p))))
+CUDA_BIN := $(addprefix $(CAL)/,$(filter-out $(CUDA_OUT),$(CUDA_ALL)) \
+            $(if $(MPILIBS),$(if $(filter -lnccl,$(CUDA_HAS)),cal_nccl_mpi)))
 CPU_BIN  := $(if $(OPENBLAS),$(CAL)/cal_cpu) $(if $(MPILIBS),$(CAL)/cal_mpi) \
             $(if $(MPILIBS),$(if $(OPENBLAS),$(CAL)/trainer))
 
@@ -29,6 +45,7 @@ cuda:
 	@echo 'calibrate: no nvcc: the CUDA collectors are left out, the CPU backend is built'
 else
 cuda: $(CUDA_BIN)
+	@$(if $(CUDA_OUT),echo 'calibrate: no $(filter-out $(CUDA_HAS:-l%=%),cublasLt cudnn nccl): left out: $(CUDA_OUT)',:)
 endif
 
 $(CAL)/%.o: calibrate/%.c $(wildcard calibrate/*.h)
@@ -46,12 +63,7 @@ $(CAL)/loop_predict: tests/closed_loop/loop_predict.c $(APP_LIB) $(MODEL_LIB) $(
 	@echo "CC $<"
 	$(Q)$(CC) $(ALLCF) -o $@ $< $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB) $(LIBS)
 
-# One program a file, with the libraries that it names; NCCL once for one process and once for MPI.
-CUDA_LIBS_cal_gemm      := -lcublasLt
-CUDA_LIBS_cal_attention := -lcudnn
-CUDA_LIBS_cal_overlap   := -lcublasLt
-CUDA_LIBS_cal_layer     := -lcublasLt
-CUDA_LIBS_cal_nccl      := -lnccl
+# One program a file; NCCL once for one process and once for MPI.
 $(CAL)/%: calibrate/%.cu $(wildcard calibrate/*.cuh)
 	@mkdir -p $(CAL)
 	@echo "NVCC $<"

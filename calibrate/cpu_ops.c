@@ -11,6 +11,12 @@ op_init (void)
   openblas_set_num_threads (1);
 }
 
+const char *
+op_library (void)
+{
+  return openblas_get_config ();
+}
+
 double
 op_now_s (void)
 {

@@ -9,6 +9,7 @@
 
 /* One thread, whatever the environment says: a rank is a core. Call it first. */
 void op_init (void);
+const char *op_library (void); /* what OpenBLAS says of itself; its own string */
 
 /* y[m,n] = x[m,k] w[n,k]^T, or += with beta 1. Layout "forward". */
 void op_linear (int m, int n, int k, const float *x, const float *w, float *y);

@@ -155,6 +155,8 @@ search (const Loss *l, double first_step, guint max_rounds, double *p)
   return at;
 }
 
+static const double no_gain = 1e-3; /* of the loss */
+
 static void
 check_problem (const FitProblem *f)
 {
@@ -177,10 +179,17 @@ fit_minimise (const FitProblem *f, const guint *index, guint n, guint max_rounds
   if (n == 0)
     return 0;
   loss_init (&l, f, index, n);
-  double at = search (&l, 0.2, max_rounds, best);
+  g_autofree double *start = g_memdup2 (best, f->n_params * sizeof *best);
+  double first = loss_at (&l, best), at = search (&l, 0.2, max_rounds, best);
   /* Small steps again from there, all of the same size: a search that has narrowed one step early
    * may have left a valley. */
   at = search (&l, 0.05, max_rounds, best);
+  /* A gain that the samples cannot tell is none: so a fit that starts from what a fit has found
+   * comes back to it, number by number. */
+  if (at > first * (1 - no_gain)) {
+    memcpy (best, start, f->n_params * sizeof *best);
+    at = first;
+  }
   g_free (l.predicted);
   return at;
 }

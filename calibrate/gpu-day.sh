@@ -3,15 +3,15 @@
 # step, and print predicted against measured. Results: one folder of at most 8 files.
 #   calibrate/gpu-day.sh [OUTDIR]
 #   calibrate/gpu-day.sh --samples FILE --steps "LAYERS:SECONDS …" [OUTDIR]   the same from recorded ones
-# Environment: MINUTES (4.5) for the collectors together, CLUSTERSIM, BUILDDIR.
+# Environment: MINUTES for the collectors together (4.5, or less where the build took long), CLUSTERSIM, BUILDDIR.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
-samples= steps=
+samples='' steps=''
 while [ $# -gt 0 ]; do
   case $1 in
-  --samples) samples=$2; shift 2 ;;
-  --steps) steps=$2; shift 2 ;;
-  -*) sed -n '2,6p' "$0"; exit 2 ;;
+  --samples) samples=${2:?is missing: a file of samples}; shift 2 ;;
+  --steps) steps=${2?is missing: LAYERS:SECONDS}; shift 2 ;;
+  -*) sed -n '2,6s/^# //p' "$0" >&2; exit 2 ;;
   *) break ;;
   esac
 done
@@ -19,23 +19,31 @@ out=${1:-gpu-day-$(date +%Y%m%d-%H%M)}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$root"
-minutes=${MINUTES:-4.5}
 BUILDDIR=${BUILDDIR:-build}
 bin=$BUILDDIR/calibrate
 CLUSTERSIM=${CLUSTERSIM:-$BUILDDIR/clustersim}
 start=$(date +%s)
+whole=460 # seconds for all, of which the last are for the steps, the fit and the prediction
 say() { echo "gpu-day: $(($(date +%s) - start)) s: $*" | tee -a "$out/log.txt"; }
 part() { awk -v a="$1" -v m="$minutes" 'BEGIN {printf "%.3f", a * m / 4.5}'; }
+left() { echo $((whole - $(date +%s) + start)); }
+# what an earlier run left here is not of this one
+rm -f "$out/samples.jsonl" "$out/profile.json" "$out/fit.txt" "$out/fit.svg" "$out/fabric.json" "$out/comparison.txt"
 : >"$out/log.txt"
 
 # ---- build and measure ----
 
 cap=
-measure() { # program minutes: a collector that fails leaves no half set behind
-  if "$bin/$1" --minutes "$(part "$2")" >"$out/part.jsonl" 2>>"$out/log.txt"; then
+measure() { # minutes program …: a collector that fails, or hangs, leaves no half set behind
+  m=$(part "$1")
+  shift
+  status=0
+  timeout "$(awk -v m="$m" 'BEGIN {printf "%d", 60 * m + 25}')" "$@" --minutes "$m" >"$out/part.jsonl" 2>>"$out/log.txt" ||
+    status=$?
+  if [ $status -eq 0 ]; then
     cat "$out/part.jsonl" >>"$out/samples.jsonl"
   else
-    say "$1 failed (status $?); its samples are dropped"
+    say "$(basename "$1") failed (status $status); its samples are dropped"
   fi
   rm -f "$out/part.jsonl"
 }
@@ -49,26 +57,31 @@ if [ -z "$samples" ]; then
     say "some parts were not built (log.txt says which)"
   make -j"$(nproc)" >>"$out/log.txt" 2>&1 || say "clustersim was not built here; fit the samples elsewhere"
   : >"$out/samples.jsonl"
+  # collectors overrun their budgets a little, and the steps and the fit need a minute
+  minutes=${MINUTES:-$(awk -v s="$(left)" 'BEGIN {m = (s - 110) / 60; printf "%.2f", m > 4.5 ? 4.5 : m < 0.5 ? 0.5 : m}')}
   say "measuring for $minutes minutes"
-  for what in cal_membw:0.25 cal_launch:0.08 cal_kernels:0.4 cal_gemm:1.9 cal_attention:0.4 cal_overlap:0.2 \
-    cal_p2p:0.15 cal_nccl:0.6; do
-    [ -x "$bin/${what%%:*}" ] && measure "${what%%:*}" "${what##*:}"
+  for what in cal_membw:0.25 cal_launch:0.08 cal_kernels:0.4 cal_gemm:1.9 cal_attention:0.4 cal_overlap:0.15 \
+    cal_p2p:0.1 cal_overlap_coll:0.1 cal_nccl:0.6; do
+    if [ -x "$bin/${what%%:*}" ]; then
+      measure "${what##*:}" "$bin/${what%%:*}"
+    else
+      say "${what%%:*} was not built: left out"
+    fi
   done
   if python3 -c 'import torch' 2>/dev/null; then
     say "attention through PyTorch"
-    if python3 calibrate/cal_attention.py --minutes "$(part 0.5)" >"$out/part.jsonl" 2>>"$out/log.txt"; then
-      cat "$out/part.jsonl" >>"$out/samples.jsonl"
-    fi
-    rm -f "$out/part.jsonl"
+    measure 0.5 python3 calibrate/cal_attention.py
   fi
   for layers in 2 4; do
+    [ -x "$bin/cal_layer" ] || { say "cal_layer was not built: no step to compare"; break; }
     say "a training step of $layers layers"
-    s=$("$bin/cal_layer" --layers $layers 2>>"$out/log.txt" | sed -n 's/.*"median_s": \([0-9.]*\).*/\1/p') || s=
+    s=$(timeout 40 "$bin/cal_layer" --layers $layers 2>>"$out/log.txt" | sed -n 's/.*"median_s": \([0-9.]*\).*/\1/p') || s=
     [ -z "$s" ] || steps="$steps $layers:$s"
   done
 else
   cp "$samples" "$out/samples.jsonl"
 fi
+[ -s "$out/samples.jsonl" ] || { say "no collector has brought a sample: log.txt says why"; exit 1; }
 [ -x "$CLUSTERSIM" ] || { say "no $CLUSTERSIM: the samples are in $out"; exit 1; }
 
 # ---- fit ----
@@ -76,19 +89,19 @@ fi
 device=$(sed -n 's/.*"device": "\([^"]*\)".*/\1/p' "$out/samples.jsonl" | head -n 1)
 case $device in # the profile that holds what samples do not
 *GB300*) base=GB300-288GB ;; *GB200*) base=GB200-186GB ;; *B300*) base=B300-SXM-288GB ;;
-*B200*) base=B200-SXM-180GB ;; *H200*) base=H200-SXM-141GB ;; *GH200*) base=GH200-96GB ;;
+*B200*) base=B200-SXM-180GB ;; *GH200*) base=GH200-96GB ;; *H200*) base=H200-SXM-141GB ;;
 *H100*PCIe*) base=H100-PCIe-80GB ;; *H100*) base=H100-SXM-80GB ;; *H800*) base=H800-SXM-80GB ;;
-*H20*) base=H20-SXM-96GB ;; *A100*PCI*80*) base=A100-PCIe-80GB ;; *A100*PCI*) base=A100-PCIe-40GB ;;
-*A100*40*) base=A100-SXM-40GB ;; *A100*) base=A100-SXM-80GB ;; *A40*) base=A40-48GB ;;
+*H20*) base=H20-SXM-96GB ;; *A100*PCI*80* | *A100*80*PCI*) base=A100-PCIe-80GB ;; *A100*PCI*) base=A100-PCIe-40GB ;;
+*A100*40*) base=A100-SXM-40GB ;; *A100*) base=A100-SXM-80GB ;; *A40) base=A40-48GB ;;
 *L40*) base=L40S-48GB ;; *L4*) base=L4-24GB ;; *4090*) base=RTX-4090-24GB ;; *5090*) base=RTX-5090-32GB ;;
-*PRO*6000*) base=RTX-PRO-6000-96GB ;; *V100*) base=V100-SXM2-32GB ;;
+*PRO*6000*) base=RTX-PRO-6000-96GB ;; *V100*16*) base=V100-SXM2-16GB ;; *V100*) base=V100-SXM2-32GB ;;
 *) case $cap in 10*) base=B200-SXM-180GB ;; 9*) base=H100-SXM-80GB ;; *) base=A100-SXM-80GB ;; esac ;;
 esac
 name=$(echo "$device" | sed 's/^NVIDIA //; s/[^A-Za-z0-9._-]/-/g')-measured
 say "fitting $device from $base"
 set -- --base "$base" --name "$name" -o "$out/profile.json"
 if command -v gnuplot >/dev/null; then set -- "$@" --plot "$out/fit.svg"; fi
-"$CLUSTERSIM" fit "$out/samples.jsonl" "$@" >"$out/fit.txt"
+"$CLUSTERSIM" fit "$out/samples.jsonl" "$@" >"$out/fit.txt" || { say "the fit failed"; exit 1; }
 if [ "$(grep -c '"kind": "coll"' "$out/samples.jsonl" || true)" -ge 4 ]; then
   fabric=dgx-h100-ndr
   case $base in A100*) fabric=dgx-a100-hdr ;; B*) fabric=dgx-b200-ndr ;; L40*) fabric=l40s-pcie4 ;;

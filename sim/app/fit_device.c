@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEWEST_GEMM = 8, FEWEST_ATTENTION = 6, FEWEST_MEMORY = 3 };
+enum { FEWEST_GEMM = 8, FEWEST_ATTENTION = 6, FEWEST_MEMORY = 3, FEWEST_COPY = 3 };
 static const double huber_at = 0.05; /* beyond 5 % an error counts by its size, not its square */
 
 typedef struct {
@@ -13,6 +13,7 @@ typedef struct {
   guint n;
   DType dtype;
   AttnKernel kernel;
+  CopyPath path;
 } Work;
 
 static void
@@ -445,20 +446,30 @@ fit_launch (GpuProfile *g, const SampleSet *set, FitReport *r)
 {
   static const char *const paths[] = {"device.launch_stream_us", "device.launch_graph_us"};
   gboolean any = FALSE;
-  for (int how = LAUNCH_STREAM; how <= LAUNCH_GRAPH; how++) {
+  for (int how = LAUNCH_STREAM; how <= LAUNCH_HOST; how++) {
     g_autoptr (GArray) v = g_array_new (FALSE, FALSE, sizeof (double));
+    double low = G_MAXDOUBLE, high = 0; /* of the repeats, as there is one sample as a rule */
     for (guint i = 0; i < set->samples->len; i++) {
       const Sample *s = &g_array_index (set->samples, Sample, i);
-      if (s->kind == SAMPLE_LAUNCH && (int)s->launch == how)
-        g_array_append_val (v, s->time_s);
+      if (s->kind != SAMPLE_LAUNCH || (int)s->launch != how)
+        continue;
+      g_array_append_val (v, s->time_s);
+      low = MIN (low, s->p10_s > 0 ? s->p10_s : s->time_s);
+      high = MAX (high, s->p90_s > 0 ? s->p90_s : s->time_s);
     }
     if (v->len == 0)
       continue;
     double *t = (double *)(void *)v->data, m = fit_median (t, v->len);
-    double lo = fit_quantile (t, v->len, 0.1), hi = fit_quantile (t, v->len, 0.9);
+    double lo = MIN (low, fit_quantile (t, v->len, 0.1)),
+           hi = MAX (high, fit_quantile (t, v->len, 0.9));
     for (guint i = 0; i < v->len; i++)
       t[i] = log (m / t[i]);
     g_autofree char *name = g_strdup_printf ("launch %s", launch_names[how]);
+    if (how == LAUNCH_HOST) { /* of the software: its dispatch */
+      fit_report_warn (r, "%s: %.2f us each; a number for the software profile, not for this one",
+                       name, 1e6 * m);
+      continue;
+    }
     FitGroup *grp = simple_group (r, name, t, v->len);
     fit_report_number (r, paths[how], 1e6 * m, 1e6 * lo, 1e6 * hi, grp);
     *(how == LAUNCH_STREAM ? &g->launch_stream_s : &g->launch_graph_s) = m;
@@ -467,41 +478,83 @@ fit_launch (GpuProfile *g, const SampleSet *set, FitReport *r)
   return any;
 }
 
-/* Host copies: t = a + bytes / rate; the profile keeps the slower direction. */
-static gboolean
-fit_copies (GpuProfile *g, const SampleSet *set, FitReport *r)
+/* A copy of bytes: v[0] + bytes / v[1]. */
+enum { C_BASE, C_RATE, C_COUNT };
+
+static void
+copy_model (const double *v, const guint *index, guint n, double *out, gpointer user)
 {
-  double slowest = 0;
-  FitGroup *grp = NULL;
-  for (int path = COPY_H2D; path <= COPY_D2H; path++) {
-    g_autoptr (GArray) x = g_array_new (FALSE, FALSE, sizeof (double));
-    g_autoptr (GArray) y = g_array_new (FALSE, FALSE, sizeof (double));
-    for (guint i = 0; i < set->samples->len; i++) {
-      const Sample *s = &g_array_index (set->samples, Sample, i);
-      if (s->kind != SAMPLE_COPY || (int)s->copy.path != path)
-        continue;
-      double row[2] = {1, s->copy.bytes};
-      g_array_append_vals (x, row, 2);
-      g_array_append_val (y, s->time_s);
-    }
-    double beta[2];
-    const double *xs = (const double *)(const void *)x->data;
-    double *t = (double *)(void *)y->data;
-    if (y->len < 3 || !fit_linear (xs, 2, t, y->len, huber_at, beta) || !(beta[1] > 0))
+  const Work *w = user;
+  for (guint i = 0; i < n; i++)
+    out[i] = v[C_BASE] + w->sample[index[i]]->copy.bytes / v[C_RATE];
+}
+
+static gboolean
+is_copy (const Work *w, const Sample *s)
+{
+  return s->kind == SAMPLE_COPY && s->copy.path == w->path;
+}
+
+/* TRUE with the rate of a path and its interval. */
+static gboolean
+fit_copy_path (const GpuProfile *g, const SampleSet *set, CopyPath path, const FitOptions *o,
+               FitReport *r, FitGroup **grp, double *rate, double *low, double *high)
+{
+  g_auto (Work) w = {.path = path};
+  double best[C_COUNT], lo[C_COUNT], hi[C_COUNT], beta[2];
+  g_autofree char *name = g_strdup_printf ("copy %s", copy_names[path]);
+  work_init (&w, g, set, is_copy);
+  if (w.n < FEWEST_COPY) {
+    if (w.n > 0)
+      fit_report_warn (r, "%s: %u samples are too few for a fit (at least %d)", name, w.n,
+                       (int)FEWEST_COPY);
+    return FALSE;
+  }
+  g_autofree double *x = g_new (double, 2 * w.n);
+  for (guint i = 0; i < w.n; i++) {
+    x[2 * i] = 1;
+    x[2 * i + 1] = w.x[i] = w.sample[i]->copy.bytes;
+  }
+  if (!fit_linear (x, 2, w.measured, w.n, huber_at, beta) || !(beta[1] > 0)) {
+    fit_report_warn (r, "%s: its samples tell no rate (sizes that differ are needed)", name);
+    return FALSE;
+  }
+  FitParam q[C_COUNT] = {{"base", CLAMP (beta[0], 1e-9, 1), 1e-9, 1, FIT_LOG, FALSE},
+                         {"rate", CLAMP (1 / beta[1], 1e3, 1e14), 1e3, 1e14, FIT_LOG, FALSE}};
+  FitProblem f = problem_of (&w, q, C_COUNT, copy_model);
+  *grp = fit_group (&f, name, w.x, "bytes", o, r, best, lo, hi);
+  *rate = best[C_RATE];
+  *low = lo[C_RATE];
+  *high = hi[C_RATE];
+  return TRUE;
+}
+
+/* The profile keeps the slower direction between host and device; what copies on the device itself
+ * and between two do is said, as a profile of a device has no place for it. */
+static gboolean
+fit_copies (GpuProfile *g, const SampleSet *set, const FitOptions *o, FitReport *r)
+{
+  double slowest = 0, low = 0, high = 0;
+  FitGroup *of = NULL;
+  for (int path = COPY_H2D; path < COPY_COUNT; path++) {
+    double rate, lo, hi;
+    FitGroup *grp;
+    if (!fit_copy_path (g, set, (CopyPath)path, o, r, &grp, &rate, &lo, &hi))
       continue;
-    for (guint i = 0; i < y->len; i++)
-      t[i] = log ((beta[0] + beta[1] * xs[2 * i + 1]) / t[i]);
-    g_autofree char *name = g_strdup_printf ("copy %s", copy_names[path]);
-    FitGroup *here = simple_group (r, name, t, y->len);
-    if (slowest == 0 || 1 / beta[1] < slowest) {
-      slowest = 1 / beta[1];
-      grp = here;
+    if (path > COPY_D2H)
+      fit_report_warn (r, "copy %s: %.1f GB/s (%.1f to %.1f); not a number of this profile",
+                       copy_names[path], 1e-9 * rate, 1e-9 * lo, 1e-9 * hi);
+    else if (of == NULL || rate < slowest) {
+      slowest = rate;
+      low = lo;
+      high = hi;
+      of = grp;
     }
   }
-  if (grp == NULL)
+  if (of == NULL)
     return FALSE;
   g->pcie_Bps = slowest;
-  fit_report_number (r, "device.pcie_GBps", slowest * 1e-9, slowest * 1e-9, slowest * 1e-9, grp);
+  fit_report_number (r, "device.pcie_GBps", slowest * 1e-9, low * 1e-9, high * 1e-9, of);
   return TRUE;
 }
 
@@ -513,8 +566,10 @@ note_overlap (const SampleSet *set, FitReport *r)
   for (guint i = 0; i < set->samples->len; i++) {
     const Sample *s = &g_array_index (set->samples, Sample, i);
     gboolean seen = FALSE;
+    if (s->kind != SAMPLE_OVERLAP)
+      continue;
     g_autoptr (GArray) v = g_array_new (FALSE, FALSE, sizeof (double));
-    for (guint j = 0; s->kind == SAMPLE_OVERLAP && j < set->samples->len; j++) {
+    for (guint j = 0; j < set->samples->len; j++) {
       const Sample *t = &g_array_index (set->samples, Sample, j);
       if (t->kind != SAMPLE_OVERLAP || t->overlap.what != s->overlap.what)
         continue;
@@ -562,8 +617,9 @@ fit_device (GpuProfile *g, const SampleSet *s, const FitOptions *o, FitReport *r
   for (int k = ATTN_FLASH1; k < ATTN_COUNT; k++)
     any |= fit_attention (g, (AttnKernel)k, s, o, r);
   any |= fit_launch (g, s, r);
-  any |= fit_copies (g, s, r);
+  any |= fit_copies (g, s, o, r);
   note_overlap (s, r);
+  fit_report_no_place (s, r);
   if (!any) {
     g_set_error (error, SAMPLES_ERROR, SAMPLES_ERROR_TOO_FEW,
                  "no group of samples is large enough for a fit (found %u samples in all; a GEMM "

@@ -147,15 +147,20 @@ group_on (const Fabric *f, const CollGroup *g)
 static void
 weigh (Work *w)
 {
+  g_autoptr (GHashTable) alike_of = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GPtrArray) keys = g_ptr_array_new_with_free_func (g_free);
   for (guint i = 0; i < w->n; i++) {
     const Sample *a = w->sample[i];
-    guint alike = 0;
-    for (guint j = 0; j < w->n; j++) {
-      const Sample *b = w->sample[j];
-      alike += a->coll.op == b->coll.op && a->coll.group.ranks == b->coll.group.ranks &&
-               a->coll.group.nodes == b->coll.group.nodes && a->coll.version == b->coll.version &&
-               a->coll.how.algo == b->coll.how.algo && a->coll.how.proto == b->coll.how.proto;
-    }
+    char *key = g_strdup_printf ("%d %d %d %d %d %d", (int)a->coll.op, a->coll.group.ranks,
+                                 a->coll.group.nodes, a->coll.version, (int)a->coll.how.algo,
+                                 (int)a->coll.how.proto);
+    guint had = GPOINTER_TO_UINT (g_hash_table_lookup (alike_of, key));
+    g_hash_table_replace (alike_of, g_strdup (key), GUINT_TO_POINTER (had + 1));
+    g_ptr_array_add (keys, key);
+  }
+  for (guint i = 0; i < w->n; i++) {
+    const Sample *a = w->sample[i];
+    guint alike = GPOINTER_TO_UINT (g_hash_table_lookup (alike_of, keys->pdata[i]));
     w->weight[i] = (a->coll.bytes < 65536 ? 1.0 / 3 : 1) / alike;
     w->x[i] = a->coll.bytes;
   }
@@ -269,6 +274,7 @@ fit_fabric (Fabric *f, const SampleSet *s, gboolean like_simple, const FitOption
     spread_simple (f);
     spread_rest (f, q);
   }
+  fit_report_no_place (s, r);
   report_numbers (f, like_simple, q, lo, hi, grp, r);
   fabric_changed (f);
   work_clear (&w);

@@ -59,18 +59,26 @@ read_gemm (const JsonRef *o, Sample *s, GError **error)
   static const char *const keys[] = {COMMON, "dtype", "role",       "m",    "n",
                                      "k",    "batch", "accumulate", "mode", NULL};
   static const char *const roles[] = {"forward", "dgrad", "wgrad", NULL};
+  const char *types[DT_COUNT + 2];
   static const char *const modes[] = {"burst", "sustained", NULL};
   GemmShape *g = &s->gemm.shape;
   int dtype = 0, role = 0, mode = 0;
   g->batch = 1;
-  if (!json_check_keys (o, keys, error) ||
-      !json_get_enum (o, "dtype", dtype_names, &dtype, error) ||
+  for (int i = 0; i < DT_COUNT; i++)
+    types[i] = dtype_names[i];
+  types[DT_COUNT] = "fp64"; /* measured, and no training uses it */
+  types[DT_COUNT + 1] = NULL;
+  if (!json_check_keys (o, keys, error) || !json_get_enum (o, "dtype", types, &dtype, error) ||
       !json_opt_enum (o, "role", roles, &role, error) ||
       !json_opt_enum (o, "mode", modes, &mode, error) || !get_count (o, "m", &g->m, error) ||
       !get_count (o, "n", &g->n, error) || !get_count (o, "k", &g->k, error) ||
       !json_opt_int (o, "batch", 1, G_MAXINT, &g->batch, error) ||
       !json_opt_bool (o, "accumulate", &g->accumulate, error))
     return FALSE;
+  if (dtype == DT_COUNT) {
+    s->kind = SAMPLE_KINDS;
+    return TRUE;
+  }
   g->dtype = (DType)dtype;
   g->role = (GemmRole)role;
   s->gemm.duty = mode;
@@ -142,16 +150,34 @@ read_copy (const JsonRef *o, Sample *s, GError **error)
   return TRUE;
 }
 
+/* names, then further ones, into an array of their own. */
+static const char **
+names_with (const char *const *names, const char *const *more)
+{
+  GPtrArray *all = g_ptr_array_new ();
+  for (guint i = 0; names[i] != NULL; i++)
+    g_ptr_array_add (all, (gpointer)names[i]);
+  for (guint i = 0; more[i] != NULL; i++)
+    g_ptr_array_add (all, (gpointer)more[i]);
+  g_ptr_array_add (all, NULL);
+  return (const char **)g_ptr_array_free (all, FALSE);
+}
+
+/* What NCCL has and the simulator has not is read and passed over. */
 static gboolean
 read_coll (const JsonRef *o, Sample *s, GError **error)
 {
   static const char *const keys[] = {COMMON,  "op",    "algo",    "proto",        "ranks",
                                      "nodes", "bytes", "sharers", "nccl_version", NULL};
+  static const char *const more_ops[] = {"reduce", "gather", "scatter", NULL};
+  static const char *const more_algos[] = {"CollNetDirect", "CollNetChain", NULL};
+  g_autofree const char **ops = names_with (coll_op_names, more_ops);
+  g_autofree const char **algos = names_with (coll_algo_names, more_algos);
   gint64 ranks = 0, nodes = 1, sharers = 1;
   int op = 0, algo = ALGO_AUTO, proto = PROTO_AUTO;
   const char *version = NULL;
-  if (!json_check_keys (o, keys, error) || !json_get_enum (o, "op", coll_op_names, &op, error) ||
-      !json_opt_enum (o, "algo", coll_algo_names, &algo, error) ||
+  if (!json_check_keys (o, keys, error) || !json_get_enum (o, "op", ops, &op, error) ||
+      !json_opt_enum (o, "algo", algos, &algo, error) ||
       !json_opt_enum (o, "proto", coll_proto_names, &proto, error) ||
       !json_get_int (o, "ranks", 2, 1 << 24, &ranks, error) ||
       !json_opt_int (o, "nodes", 1, 1 << 24, &nodes, error) ||
@@ -163,6 +189,8 @@ read_coll (const JsonRef *o, Sample *s, GError **error)
     return json_fail (o, JSON_ERROR_INCONSISTENT, error,
                       "%" G_GINT64_FORMAT " ranks do not divide over %" G_GINT64_FORMAT " nodes",
                       ranks, nodes);
+  if (op >= COLL_COUNT || algo >= ALGO_COUNT)
+    s->kind = SAMPLE_KINDS;
   s->coll.op = (CollOp)op;
   s->coll.how = (CollChoice){(CollAlgo)algo, (CollProto)proto};
   s->coll.group = (CollGroup){(int)ranks, (int)(ranks / nodes), (int)nodes, (int)sharers};
@@ -244,6 +272,32 @@ line_of (const JsonRef *o)
   return colon != NULL ? (guint)g_ascii_strtoull (colon + 1, NULL, 10) : 0;
 }
 
+/* The 10th and 90th percentile of the repeats, which a median lies between. */
+static gboolean
+read_spread (SampleReader *r, const JsonRef *o, double us, Sample *s, GError **error)
+{
+  double low = us, high = us;
+  if (!json_opt_double (o, "p10_us", -1e15, 1e15, &low, error) ||
+      !json_opt_double (o, "p90_us", -1e15, 1e15, &high, error))
+    return FALSE;
+  if (us > 0 && (!(low > 0) || low > us || high < us))
+    return sample_fail (r, s->line, SAMPLES_ERROR_VALUE, error,
+                        "the time %g us is not between its p10_us %g and p90_us %g", us, low, high);
+  s->p10_s = json_has (o, "p10_us") ? low * 1e-6 : 0;
+  s->p90_s = json_has (o, "p90_us") ? high * 1e-6 : 0;
+  return TRUE;
+}
+
+/* Dates sort as text: 2026-12-01. */
+static void
+note_date (SampleSet *set, const char *date)
+{
+  if (set->first_date == NULL || strcmp (date, set->first_date) < 0)
+    set->first_date = g_string_chunk_insert_const (set->text, date);
+  if (set->last_date == NULL || strcmp (date, set->last_date) > 0)
+    set->last_date = g_string_chunk_insert_const (set->text, date);
+}
+
 /* One line; *since counts the samples since the last end line. */
 static gboolean
 read_line (SampleReader *r, const JsonRef *o, guint *since, GError **error)
@@ -251,8 +305,8 @@ read_line (SampleReader *r, const JsonRef *o, guint *since, GError **error)
   enum { DEVICE = SAMPLE_KINDS, LEFT_OUT, END };
   static const char *const kinds[] = {"gemm",    "attention", "memory",   "launch", "copy", "coll",
                                       "overlap", "device",    "left_out", "end",    NULL};
-  static const char *const end_keys[] = {"kind", "device", "samples", "date", NULL};
-  static const char *const out_keys[] = {"kind", "device", "points", "why", "date", "what", NULL};
+  static const char *const end_keys[] = {COMMON, "samples", NULL};
+  static const char *const out_keys[] = {COMMON, "points", "why", "what", NULL};
   const char *device = NULL, *date = NULL;
   gint64 count = 0;
   int kind = 0;
@@ -281,16 +335,19 @@ read_line (SampleReader *r, const JsonRef *o, guint *since, GError **error)
     return TRUE;
   }
   gboolean wanted = sample_device_wanted (r, device);
+  if (kind == DEVICE && wanted)
+    sample_device_seen (r, device);
   if (kind == DEVICE)
     return !wanted || read_facts (o, &r->set->facts, error);
   Sample s = {.kind = (SampleKind)kind, .line = line_of (o)};
   ++*since;
   if (!read_sample (r, o, kind, &s, error) ||
-      !json_get_double (o, "time_us", -1e15, 1e15, &us, error))
+      !json_get_double (o, "time_us", -1e15, 1e15, &us, error) ||
+      !read_spread (r, o, us, &s, error))
     return FALSE;
   s.time_s = us * 1e-6;
-  if (date != NULL && r->set->dates->len == 0)
-    g_ptr_array_add (r->set->dates, g_string_chunk_insert_const (r->set->text, date));
+  if (wanted && date != NULL)
+    note_date (r->set, date);
   return !wanted || sample_add (r, &s, device, error);
 }
 

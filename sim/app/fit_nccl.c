@@ -1,5 +1,6 @@
 /* Logs of nccl-tests. The header names ranks, hosts and devices; what it leaves open (the
  * operation, the number of ranks) follows from the ratio of bus to algorithm bandwidth. */
+#include "coll.h"
 #include "fabric.h"
 #include "fit_samples.h"
 
@@ -7,15 +8,21 @@
 #include <string.h>
 
 typedef struct {
-  char *device;
-  GPtrArray *hosts; /* distinct */
+  char *device, *other; /* other: of a rank on another kind of device, or NULL */
+  GPtrArray *hosts;     /* distinct */
   int ranks, op, version;
+  guint time_col;    /* of a row, from 0: versions and collectives differ in what is before it */
+  gboolean no_redop; /* the table has no column of the reduction */
+  gboolean no_place; /* a collective that the simulator does not know */
+  gboolean failed;   /* results were wrong */
+  guint runs;        /* how many have ended */
 } Header;
 
 static void
 header_clear (Header *h)
 {
   g_free (h->device);
+  g_free (h->other);
   g_ptr_array_unref (h->hosts);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Header, header_clear)
@@ -41,8 +48,13 @@ header_rank (Header *h, const char *line)
   if (!has_host (h, host))
     g_ptr_array_add (h->hosts, g_steal_pointer (&host));
   at = strchr (dev, ']');
-  if (at != NULL && h->device == NULL)
-    h->device = g_strstrip (g_strdup (at + 1));
+  if (at == NULL)
+    return;
+  g_autofree char *name = g_strstrip (g_strdup (at + 1));
+  if (h->device == NULL)
+    h->device = g_steal_pointer (&name);
+  else if (h->other == NULL && strcmp (h->device, name) != 0)
+    h->other = g_steal_pointer (&name);
 }
 
 static int
@@ -67,6 +79,19 @@ op_named_in (const char *text)
   return -1;
 }
 
+/* "#  size  count  type  redop  root  time  algbw  busbw …": a row has a field for each. */
+static void
+header_columns (Header *h, const char *line)
+{
+  g_auto (GStrv) f = g_regex_split_simple ("\\s+", strstr (line, "size "), 0, 0);
+  for (guint i = 0; f[i] != NULL; i++)
+    if (strcmp (f[i], "time") == 0) {
+      h->time_col = i;
+      break;
+    }
+  h->no_redop = !g_strv_contains ((const char *const *)f, "redop");
+}
+
 static void
 header_line (Header *h, const char *line)
 {
@@ -75,33 +100,58 @@ header_line (Header *h, const char *line)
     header_rank (h, line);
   if (version != NULL)
     h->version = nccl_version_parse (version + strlen ("NCCL version "));
-  if (h->op < 0 && strstr (line, "_perf") != NULL)
+  if (h->op < 0 && strstr (line, "_perf") != NULL) {
     h->op = op_named_in (line);
+    h->no_place |= h->op < 0;
+  }
+  if (strstr (line, " size ") != NULL && strstr (line, " algbw ") != NULL)
+    header_columns (h, line);
+  h->failed |= strstr (line, "Out of bounds values") != NULL && strstr (line, "FAILED") != NULL;
+  h->runs += strstr (line, "Avg bus bandwidth") != NULL;
 }
 
 /* A row of numbers: size count type redop root time algbw busbw … ; FALSE when it is none. */
 static gboolean
-row_parse (const char *line, double *bytes, double *us, double *algbw, double *busbw, char *redop)
+row_parse (const Header *h, const char *line, double *bytes, double *us, double *algbw,
+           double *busbw, char *redop)
 {
   g_auto (GStrv) f = g_regex_split_simple ("\\s+", line, 0, 0);
   guint n = g_strv_length (f), k = n > 0 && *f[0] == '\0' ? 1 : 0;
-  if (n < k + 8 || !g_ascii_isdigit (*f[k]) || !g_ascii_isdigit (*f[k + 1]))
+  if (k < n && g_str_has_suffix (f[k], ":")) /* the tag of a launcher: "0:" */
+    k++;
+  guint at = k + h->time_col;
+  if (n < at + 3 || !g_ascii_isdigit (*f[k]) || !g_ascii_isdigit (*f[k + 1]))
     return FALSE;
   *bytes = g_ascii_strtod (f[k], NULL);
-  g_strlcpy (redop, f[k + 3], 16);
-  guint at = k + 4; /* root may be absent in old versions: a whole number or -1 */
-  if (strchr (f[at], '.') == NULL && n >= at + 4)
-    at++;
+  g_strlcpy (redop, h->no_redop ? "none" : f[k + 3], 16);
   *us = g_ascii_strtod (f[at], NULL);
   *algbw = g_ascii_strtod (f[at + 1], NULL);
   *busbw = g_ascii_strtod (f[at + 2], NULL);
   return TRUE;
 }
 
+/* The ratio of bus to algorithm bandwidth is that of the operation over so many ranks. It is read
+ * off the fastest row, which has most digits; a slow one tells too little. */
+static gboolean
+ratio_fits (const SampleReader *r, const Header *h, double algbw, double ratio, GError **error)
+{
+  double want = coll_bus_factor ((CollOp)h->op, h->ranks);
+  if (algbw < 1 || fabs (ratio / want - 1) < 0.03)
+    return TRUE;
+  return sample_fail (r, 0, SAMPLES_ERROR_VALUE, error,
+                      "busbw over algbw is %.3f, where %s over %d ranks has %.3f (is the list of "
+                      "ranks whole?)",
+                      ratio, coll_op_names[h->op], h->ranks, want);
+}
+
 static gboolean
 settle_shape (SampleReader *r, Header *h, double ratio, const char *redop, GError **error)
 {
   gboolean twice = ratio > 1.01;
+  if (h->no_place)
+    return sample_fail (r, 0, SAMPLES_ERROR_VALUE, error,
+                        "times a collective that the simulator does not know (allowed: "
+                        "all_reduce, all_gather, reduce_scatter, broadcast, alltoall, sendrecv)");
   if (h->op < 0)
     h->op = op_named_in (r->label);
   if (h->op < 0)
@@ -126,27 +176,45 @@ settle_shape (SampleReader *r, Header *h, double ratio, const char *redop, GErro
   return TRUE;
 }
 
+/* One run to its end, on one kind of device, with results that were right. */
+static gboolean
+whole (const SampleReader *r, const Header *h, GError **error)
+{
+  if (h->runs == 0)
+    return sample_fail (r, 0, SAMPLES_ERROR_CUT, error,
+                        "the log is cut: it has no line \"Avg bus bandwidth\" at the end");
+  if (h->runs > 1)
+    return sample_fail (r, 0, SAMPLES_ERROR_MIXED, error,
+                        "%u runs in one log (allowed: one a file, as their header is that of all)",
+                        h->runs);
+  if (h->failed)
+    return sample_fail (r, 0, SAMPLES_ERROR_VALUE, error,
+                        "the results of the run were wrong (\"Out of bounds values\")");
+  if (h->other != NULL)
+    return sample_fail (r, 0, SAMPLES_ERROR_MIXED, error,
+                        "ranks on two kinds of device (found %s, %s; allowed: one)", h->device,
+                        h->other);
+  return TRUE;
+}
+
 gboolean
 samples_read_nccl (SampleReader *r, const char *text, GError **error)
 {
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  g_auto (Header) h = {NULL, g_ptr_array_new_with_free_func (g_free), 0, -1, 0};
+  g_auto (Header) h = {.hosts = g_ptr_array_new_with_free_func (g_free), .op = -1, .time_col = 5};
   double best = 0, ratio = 0;
   char redop[16] = "";
-  gboolean ended = FALSE;
   double bytes, us, algbw, busbw;
   for (guint i = 0; lines[i] != NULL; i++) {
     header_line (&h, lines[i]);
-    ended |= strstr (lines[i], "Avg bus bandwidth") != NULL;
-    if (row_parse (lines[i], &bytes, &us, &algbw, &busbw, redop) && algbw > best) {
+    if (row_parse (&h, lines[i], &bytes, &us, &algbw, &busbw, redop) && algbw > best) {
       best = algbw; /* the row with most digits */
       ratio = busbw / algbw;
     }
   }
-  if (!ended)
-    return sample_fail (r, 0, SAMPLES_ERROR_CUT, error,
-                        "the log is cut: it has no line \"Avg bus bandwidth\" at the end");
-  if (!settle_shape (r, &h, ratio, redop, error))
+  if (!whole (r, &h, error))
+    return FALSE;
+  if (!settle_shape (r, &h, ratio, redop, error) || !ratio_fits (r, &h, best, ratio, error))
     return FALSE;
   const char *device = h.device != NULL && *h.device != '\0' ? h.device : "unnamed";
   int nodes = (int)h.hosts->len;
@@ -154,7 +222,7 @@ samples_read_nccl (SampleReader *r, const char *text, GError **error)
     return sample_fail (r, 0, SAMPLES_ERROR_VALUE, error, "%d ranks do not divide over %d hosts",
                         h.ranks, nodes);
   for (guint i = 0; lines[i] != NULL; i++) {
-    if (!row_parse (lines[i], &bytes, &us, &algbw, &busbw, redop) || !(bytes > 0) ||
+    if (!row_parse (&h, lines[i], &bytes, &us, &algbw, &busbw, redop) || !(bytes > 0) ||
         !sample_device_wanted (r, device))
       continue;
     Sample s = {.kind = SAMPLE_COLL, .line = i + 1, .time_s = us * 1e-6};

@@ -200,8 +200,10 @@ fit_profile_source (char **files, const char *said, const SampleSet *s)
     g_autofree char *base = g_path_get_basename (files[i]);
     g_string_append_printf (out, "%s%s", i > 0 ? ", " : "", base);
   }
-  if (s->dates->len > 0)
-    g_string_append_printf (out, " (measured %s)", (const char *)s->dates->pdata[0]);
+  if (s->first_date != NULL && strcmp (s->first_date, s->last_date) != 0)
+    g_string_append_printf (out, " (measured %s to %s)", s->first_date, s->last_date);
+  else if (s->first_date != NULL)
+    g_string_append_printf (out, " (measured %s)", s->first_date);
   return g_string_free (g_steal_pointer (&out), FALSE);
 }
 

@@ -53,6 +53,16 @@ fit_report_warn (FitReport *r, const char *format, ...)
   va_end (args);
 }
 
+void
+fit_report_no_place (const SampleSet *s, FitReport *r)
+{
+  if (s->no_place > 0)
+    fit_report_warn (r,
+                     "%u samples are of a precision or a collective that the simulator does not "
+                     "know: passed over",
+                     s->no_place);
+}
+
 FitGroup *
 fit_report_group (FitReport *r, const char *name)
 {

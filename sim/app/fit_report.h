@@ -40,6 +40,8 @@ void fit_report_free (FitReport *r);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (FitReport, fit_report_free)
 
 void fit_report_warn (FitReport *r, const char *format, ...) G_GNUC_PRINTF (2, 3);
+/* Says how many samples no profile has a place for. */
+void fit_report_no_place (const SampleSet *s, FitReport *r);
 FitGroup *fit_report_group (FitReport *r, const char *name);
 void fit_report_number (FitReport *r, const char *path, double value, double lo, double hi,
                         const FitGroup *g);

@@ -18,7 +18,6 @@ sample_set_new (void)
   s->samples = g_array_new (FALSE, FALSE, sizeof (Sample));
   s->text = g_string_chunk_new (1024);
   s->devices = g_ptr_array_new ();
-  s->dates = g_ptr_array_new ();
   return s;
 }
 
@@ -30,7 +29,6 @@ sample_set_free (SampleSet *s)
   g_array_unref (s->samples);
   g_string_chunk_free (s->text);
   g_ptr_array_unref (s->devices);
-  g_ptr_array_unref (s->dates);
   g_free (s);
 }
 
@@ -66,16 +64,21 @@ sample_device_wanted (const SampleReader *r, const char *device)
   return g == NULL || g_strv_contains ((const char *const *)g, device);
 }
 
-static void
-remember (SampleSet *set, GPtrArray *names, const char *name, const char **kept)
+static const char *
+remember (SampleSet *set, const char *name)
 {
-  for (guint i = 0; i < names->len; i++)
-    if (strcmp (names->pdata[i], name) == 0) {
-      *kept = names->pdata[i];
-      return;
-    }
-  *kept = g_string_chunk_insert_const (set->text, name);
-  g_ptr_array_add (names, (gpointer)*kept);
+  for (guint i = 0; i < set->devices->len; i++)
+    if (strcmp (set->devices->pdata[i], name) == 0)
+      return set->devices->pdata[i];
+  const char *kept = g_string_chunk_insert_const (set->text, name);
+  g_ptr_array_add (set->devices, (gpointer)kept);
+  return kept;
+}
+
+void
+sample_device_seen (SampleReader *r, const char *device)
+{
+  (void)remember (r->set, device);
 }
 
 gboolean
@@ -90,7 +93,11 @@ sample_add (SampleReader *r, Sample *s, const char *device, GError **error)
   if (s->time_s > 1e5)
     return sample_fail (r, s->line, SAMPLES_ERROR_VALUE, error,
                         "the time is %g s (allowed: up to a day; are the units right?)", s->time_s);
-  remember (r->set, r->set->devices, device, &s->device);
+  s->device = remember (r->set, device);
+  if (s->kind == SAMPLE_KINDS) {
+    r->set->no_place++;
+    return TRUE;
+  }
   if (s->origin == NULL)
     s->origin = g_string_chunk_insert_const (r->set->text, r->label);
   g_array_append_val (r->set->samples, *s);

@@ -32,7 +32,7 @@ typedef enum {
   SAMPLE_COPY,
   SAMPLE_COLL,
   SAMPLE_OVERLAP,
-  SAMPLE_KINDS
+  SAMPLE_KINDS /* to the readers: one that no profile has a place for */
 } SampleKind;
 extern const char *const sample_kind_names[];
 
@@ -49,6 +49,7 @@ typedef struct {
   const char *device, *origin; /* as the file says; the file and, in a wide table, the column */
   guint line;                  /* of the file, from 1 */
   double time_s;
+  double p10_s, p90_s; /* of its repeats; 0: not said */
   union {
     struct {
       GemmShape shape;
@@ -93,9 +94,10 @@ typedef struct {
   GArray *samples; /* of Sample */
   DeviceFacts facts;
   guint left_out; /* points that a collector's time budget left out */
+  guint no_place; /* samples of what no profile has a place for: a precision, a collective */
   GStringChunk *text;
-  GPtrArray *devices; /* names seen in rows that were taken, borrowed from text */
-  GPtrArray *dates;   /* dates seen, borrowed from text */
+  GPtrArray *devices;                 /* names seen in rows that were taken, borrowed from text */
+  const char *first_date, *last_date; /* seen, borrowed from text; NULL */
 } SampleSet;
 
 /* How to read: NULL and -1 for what is not given. */
@@ -128,6 +130,8 @@ typedef struct {
 
 /* Appends after the checks that hold for all; where: line of the file. */
 gboolean sample_add (SampleReader *r, Sample *s, const char *device, GError **error);
+/* A device is named, with or without a sample. */
+void sample_device_seen (SampleReader *r, const char *device);
 gboolean sample_device_wanted (const SampleReader *r, const char *device);
 gboolean sample_fail (const SampleReader *r, guint line, SamplesError code, GError **error,
                       const char *format, ...) G_GNUC_PRINTF (5, 6);

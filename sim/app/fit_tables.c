@@ -4,6 +4,7 @@
 #include "csv.h"
 #include "fabric.h"
 #include "fit_samples.h"
+#include "text.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,6 +62,43 @@ dtype_of (const char *name)
   return index_of (dtype_names, name);
 }
 
+/* Whole numbers from 1, and amounts above zero, of whatever table has them. A cell that is empty
+ * says nothing and what needs it is passed over; one that says what cannot be is an error. */
+static const char *const counts[] = {
+    "m",          "n",           "k",           "batch",        "seq",      "heads",
+    "kv_heads",   "head_dim",    "ranks",       "nodes",        "num_gpus", "batch_size",
+    "q_seqlen",   "num_q_heads", "kv_seqlen",   "num_kv_heads", "N",        "C",
+    "num_tokens", "n_embd",      "head_dim_qk", "head_dim_vo"};
+static const char *const amounts[] = {"tflops", "bytes", "size_bytes", "message_bytes", "x_value"};
+
+static gboolean
+cell_in (const Row *w, const char *column, gboolean whole, GError **error)
+{
+  const char *text = cell (w, column);
+  char *end = NULL;
+  double v = g_ascii_strtod (text, &end);
+  if (*text == '\0' || (end != text && *end == '\0' && v > 0 && v <= 1e15 &&
+                        (!whole || (v == floor (v) && v <= G_MAXINT))))
+    return TRUE;
+  g_autofree char *found = text_quoted (text);
+  return sample_fail (w->r, csv_line (w->t, w->row), SAMPLES_ERROR_VALUE, error,
+                      "%s is %s (allowed: %s)", column, found,
+                      whole ? "a whole number from 1 to 2^31 - 1" : "a number above 0");
+}
+
+/* For a row that is taken. */
+static gboolean
+numbers_in (const Row *w, GError **error)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (counts); i++)
+    if (csv_col (w->t, counts[i]) >= 0 && !cell_in (w, counts[i], TRUE, error))
+      return FALSE;
+  for (gsize i = 0; i < G_N_ELEMENTS (amounts); i++)
+    if (csv_col (w->t, amounts[i]) >= 0 && !cell_in (w, amounts[i], FALSE, error))
+      return FALSE;
+  return TRUE;
+}
+
 /* Adds the sample of a time that the row states in text; an empty cell is no sample. */
 static gboolean
 add_time (Row *w, Sample *s, const char *device, const char *text, double unit, GError **error)
@@ -101,8 +139,12 @@ row_gemm_long (Row *w, GError **error)
 {
   int dtype = dtype_of (cell (w, "dtype"));
   const char *device = cell (w, "gpu");
-  Sample s = gemm_sample (w, MAX (dtype, 0));
-  if (dtype < 0 || !usable_gemm (&s) || !sample_device_wanted (w->r, device))
+  if (dtype < 0 || !sample_device_wanted (w->r, device))
+    return TRUE;
+  if (!numbers_in (w, error))
+    return FALSE;
+  Sample s = gemm_sample (w, dtype);
+  if (!usable_gemm (&s))
     return TRUE;
   s.origin = g_string_chunk_insert_const (w->r->set->text, w->r->label);
   if (*cell (w, "time_us") != '\0')
@@ -125,6 +167,8 @@ static gboolean
 row_gemm_wide (Row *w, GError **error)
 {
   gboolean fp8 = strstr (w->r->label, "fp8") != NULL;
+  if (!numbers_in (w, error))
+    return FALSE;
   for (guint c = 0; c < csv_n_cols (w->t); c++) {
     const char *name = csv_col_name (w->t, c);
     if (strlen (name) == 1 || strcmp (name, "batch") == 0 || !sample_device_wanted (w->r, name))
@@ -143,10 +187,12 @@ row_deepbench (Row *w, GError **error)
 {
   const char *precision = cell (w, "precision"), *device = cell (w, "gpu");
   int dtype = g_str_has_prefix (precision, "fp16") ? DT_FP16 : DT_FP32;
-  Sample s = gemm_sample (w, dtype);
-  if (!usable_gemm (&s) || !sample_device_wanted (w->r, device))
+  if (!sample_device_wanted (w->r, device))
     return TRUE;
-  return add_time (w, &s, device, cell (w, "time_ms"), 1e-3, error);
+  if (!numbers_in (w, error))
+    return FALSE;
+  Sample s = gemm_sample (w, dtype);
+  return !usable_gemm (&s) || add_time (w, &s, device, cell (w, "time_ms"), 1e-3, error);
 }
 
 /* ---- attention ---- */
@@ -191,6 +237,8 @@ row_attention_wide (Row *w, GError **error)
 {
   static const char *const shape[] = {"batch", "seq", "heads", "kv_heads", "head_dim", NULL};
   gboolean causal = strstr (w->r->label, "noncausal") == NULL;
+  if (!numbers_in (w, error))
+    return FALSE;
   for (guint c = 0; c < csv_n_cols (w->t); c++) {
     const char *name = csv_col_name (w->t, c);
     int kernel = kernel_of (w->r, name);
@@ -226,9 +274,13 @@ row_attention_long (Row *w, GError **error)
 {
   const char *device = cell (w, "gpu"), *pass = cell (w, "pass");
   int kernel = kernel_of (w->r, cell (w, "impl"));
+  if (kernel < 0 || !sample_device_wanted (w->r, device))
+    return TRUE;
+  if (!numbers_in (w, error))
+    return FALSE;
   Sample s = attention_sample (w);
-  if (kernel < 0 || !sample_device_wanted (w->r, device) || s.attention.shape.seq_q <= 0 ||
-      s.attention.shape.batch <= 0 || s.attention.shape.heads <= 0)
+  const AttnShape *a = &s.attention.shape;
+  if (a->seq_q <= 0 || a->batch <= 0 || a->heads <= 0 || a->head_dim_qk <= 0)
     return TRUE;
   s.attention.kernel = (AttnKernel)kernel;
   s.attention.shape.causal = number (w, "causal") > 0;
@@ -252,6 +304,8 @@ row_cudnn_sdpa (Row *w, GError **error)
   gboolean once = csv_col (w->t, "time_ms") >= 0;
   if (!is (w, "success", "True") || kernel < 0 || dtype < 0 || !sample_device_wanted (w->r, device))
     return TRUE;
+  if (!numbers_in (w, error))
+    return FALSE;
   for (int pass = 0; pass < 2; pass++) {
     Sample s = {.kind = SAMPLE_ATTENTION};
     s.attention.kernel = (AttnKernel)kernel;
@@ -298,6 +352,8 @@ row_cudnn_norms (Row *w, GError **error)
   if (!is (w, "success", "True") || !is (w, "backend", "cudnn") ||
       !sample_device_wanted (w->r, device))
     return TRUE;
+  if (!numbers_in (w, error))
+    return FALSE;
   return add_memory (w, device, MEMK_NORM_FWD, 4 * cells, cell (w, "fwd_time_ms"), 1e-3, error) &&
          add_memory (w, device, MEMK_NORM_BWD, 6 * cells, cell (w, "bwd_time_ms"), 1e-3, error);
 }
@@ -325,6 +381,8 @@ row_liger (Row *w, GError **error)
   if (!is (w, "provider", "liger") || (!forward && !backward) ||
       !sample_device_wanted (w->r, device))
     return TRUE;
+  if (!numbers_in (w, error))
+    return FALSE;
   if (strcmp (kernel, "rms_norm") == 0 || strcmp (kernel, "layer_norm") == 0) {
     kind = forward ? MEMK_NORM_FWD : MEMK_NORM_BWD;
     bytes = (forward ? 2 : 3) * config_number (config, "M") * x * elem;
@@ -358,8 +416,10 @@ row_vidur (Row *w, GError **error)
   double cells = number (w, "num_tokens") * number (w, "n_embd");
   if (!sample_device_wanted (w->r, device))
     return TRUE;
+  if (!numbers_in (w, error))
+    return FALSE;
   for (gsize i = 0; i < G_N_ELEMENTS (ops); i++)
-    if (number (w, ops[i].column) >= 0.02 &&
+    if ((number (w, ops[i].column) >= 0.02 || number (w, ops[i].column) < 0) &&
         !add_memory (w, device, ops[i].kind, 2 * ops[i].passes * cells, cell (w, ops[i].column),
                      1e-3, error))
       return FALSE;
@@ -378,8 +438,10 @@ row_ops (Row *w, GError **error)
                {"rms_norm_bwd (cudnn)", MEMK_NORM_BWD}, {"layernorm_fwd", MEMK_NORM_FWD}};
   const char *device = cell (w, "gpu"), *op = cell (w, "op");
   double bytes = number (w, "bytes");
-  if (!sample_device_wanted (w->r, device) || !(bytes > 0) || *cell (w, "time_us") == '\0')
+  if (!sample_device_wanted (w->r, device) || *cell (w, "time_us") == '\0')
     return TRUE;
+  if (!numbers_in (w, error))
+    return FALSE;
   for (gsize i = 0; i < G_N_ELEMENTS (words); i++)
     if (g_str_has_prefix (op, words[i].prefix))
       return add_memory (w, device, words[i].kind, bytes, cell (w, "time_us"), 1e-6, error);
@@ -393,15 +455,20 @@ row_collectives (Row *w, GError **error)
 {
   const char *device = cell (w, "gpu");
   int op = index_of (coll_op_names, cell (w, "op"));
+  if (op < 0 || is (w, "healthy", "0") || !sample_device_wanted (w->r, device))
+    return TRUE;
+  if (!numbers_in (w, error))
+    return FALSE;
   int ranks = (int)number (w, "ranks"), nodes = MAX (1, (int)number (w, "nodes"));
   double us = number (w, "time_us"), busbw = number (w, "busbw_GBps");
   Sample s = {.kind = SAMPLE_COLL, .line = csv_line (w->t, w->row)};
   s.coll.bytes = number (w, "size_bytes");
-  if (op < 0 || ranks < 2 || ranks % nodes != 0 || !(s.coll.bytes > 0) || is (w, "healthy", "0") ||
-      !sample_device_wanted (w->r, device))
+  if (ranks < 2 || ranks % nodes != 0 || !(s.coll.bytes > 0))
     return TRUE;
   if (*cell (w, "time_us") == '\0') {
-    if (!(busbw > 0))
+    if (!cell_in (w, "busbw_GBps", FALSE, error))
+      return FALSE;
+    if (*cell (w, "busbw_GBps") == '\0')
       return TRUE;
     us = s.coll.bytes * coll_bus_factor ((CollOp)op, ranks) / busbw * 1e-3;
   }
@@ -418,10 +485,15 @@ static gboolean
 row_aic_nccl (Row *w, GError **error)
 {
   const char *device = cell (w, "device"), *name = cell (w, "collective");
-  int op = index_of (coll_op_names, name), ranks = (int)number (w, "num_gpus");
-  Sample s = {.kind = SAMPLE_COLL};
-  if (op < 0 || ranks < 2 || csv_col (w->t, "nccl_version") < 0 ||
+  int op = index_of (coll_op_names, name);
+  if (op < 0 || csv_col (w->t, "nccl_version") < 0 ||
       !(sample_device_wanted (w->r, device) || sample_device_wanted (w->r, cell (w, "system"))))
+    return TRUE;
+  if (!numbers_in (w, error))
+    return FALSE;
+  int ranks = (int)number (w, "num_gpus");
+  Sample s = {.kind = SAMPLE_COLL};
+  if (ranks < 2)
     return TRUE;
   s.coll.op = (CollOp)op;
   s.coll.group = (CollGroup){ranks, ranks, 1, 1};

@@ -34,6 +34,10 @@ run $samples --seed 3 --base A100-SXM-80GB -o "$dir/a.json" && run $samples --se
   cmp -s "$dir/a.json" "$dir/b.json"
 result "the same twice" $?
 
+run $samples --base "$dir/a.json" --seed 3 -o "$dir/b.json" && sed 's/, "kind.*//' "$dir/a.json" >"$dir/a.txt" &&
+  sed 's/, "kind.*//' "$dir/b.json" >"$dir/b.txt" && cmp -s "$dir/a.txt" "$dir/b.txt"
+result "a fit that starts from its own profile comes back to it" $?
+
 head -n 50 $samples >"$dir/cut.jsonl"
 run "$dir/cut.jsonl" --base A100-SXM-80GB -o "$dir/no.json"
 status 2 && [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -e "$dir/no.json" ] && [ ! -s "$dir/out" ] && grep -q 'cut' "$dir/err"
@@ -55,5 +59,10 @@ CLUSTERSIM=$program calibrate/gpu-day.sh --samples $samples --steps "2:0.08 4:0.
   [ "$(find "$dir/day" -type f | wc -l)" -le 8 ] && grep -q 'one layer' "$dir/day/comparison.txt" &&
   grep -q 'step of 4 layers .*%' "$dir/day/comparison.txt"
 result "the GPU day from recorded samples" $?
+
+: >"$dir/none.jsonl"
+CLUSTERSIM=$program calibrate/gpu-day.sh --samples "$dir/none.jsonl" --steps "2:0.08" "$dir/day" >"$dir/out" 2>"$dir/err"
+status 1 && grep -q 'no collector' "$dir/out" && [ ! -e "$dir/day/profile.json" ]
+result "a GPU day without samples: status 1, and no profile of the day before" $?
 
 echo "1..$n"
