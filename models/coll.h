@@ -41,8 +41,31 @@ extern const char *const coll_proto_names[];
  * box). sharers: how many groups like this one run at the same time through the same node's NICs
  * (tp*pp members of one node that each do their own dp all-reduce), so that each gets 1/sharers of
  * them. */
+/* What a group of a job is for; SPAN_NONE: no group of a job (a benchmark, a pair). */
+typedef enum {
+  SPAN_NONE,
+  SPAN_TP,
+  SPAN_CP,
+  SPAN_EP,
+  SPAN_ETP, /* tensor parallelism of experts */
+  SPAN_DP,  /* gradients and sharded parameters */
+  SPAN_EDP, /* … of experts */
+  SPAN_PP,
+  SPAN_COUNT
+} SpanKind;
+extern const char *const span_names[]; /* "none", "tp" … */
+
+/* Which ranks of the job it spans: n[0] at stride[0] for each of n[1] at stride[1]; all groups of
+ * that kind follow from it. */
+typedef struct {
+  SpanKind kind;
+  int n[2];
+  gint64 stride[2];
+} CollSpan;
+
 typedef struct {
   int ranks, ranks_per_node, nodes, sharers;
+  CollSpan span; /* zero where it is no group of a job */
 } CollGroup;
 
 typedef struct {
@@ -64,6 +87,15 @@ double coll_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes
 /* One point-to-point message; same_node tells the path. sharers: messages at the same time through
  * the same NIC. */
 double p2p_time_s (const Fabric *f, gboolean same_node, int sharers, double bytes);
+
+/* The same as a hop of a group's neighbours in rank, all of them at once: with what a network that
+ * they share adds (Fabric.net). */
+double p2p_group_time_s (const Fabric *f, const CollGroup *g, gboolean same_node, int sharers,
+                         double bytes);
+
+/* A price t of one's own for an exchange within g, with what a shared network adds for so many
+ * bytes. */
+double coll_shared_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes, double t);
 
 /* busbw factor of nccl-tests: 2(n-1)/n, (n-1)/n or 1. */
 double coll_bus_factor (CollOp op, int ranks);

@@ -5,6 +5,7 @@
 
 const char *const coll_op_names[] = {
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", NULL};
+const char *const span_names[] = {"none", "tp", "cp", "ep", "etp", "dp", "edp", "pp", NULL};
 const char *const coll_algo_names[] = {"Ring", "Tree", "NVLS", "NVLSTree", "PAT", NULL};
 const char *const coll_proto_names[] = {"LL", "LL128", "Simple", NULL};
 
@@ -320,7 +321,28 @@ coll_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes, CollC
   CacheKey key = {
       .group = *g, .op = (gint8)op, .algo = (gint8)force.algo, .proto = (gint8)force.proto};
   const CacheEntry *e = cache_get (f, &key);
+  double t = entry_time_s (e, f, bytes, force);
+  gboolean shared = f->net != NULL && g->span.kind != SPAN_NONE;
+  if (!choice && !shared)
+    return t;
+  CollChoice how = nccl_plan_choose (&e->plan, bytes, force);
   if (choice)
-    *choice = nccl_plan_choose (&e->plan, bytes, force);
-  return entry_time_s (e, f, bytes, force);
+    *choice = how;
+  return shared ? f->net->shared_s (f->net->self, op, g, how, bytes, t) : t;
+}
+
+double
+coll_shared_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes, double t)
+{
+  const CollChoice how = {ALGO_AUTO, PROTO_SIMPLE};
+  if (f->net == NULL || g->span.kind == SPAN_NONE || !(bytes > 0) || !(t > 0))
+    return t;
+  return f->net->shared_s (f->net->self, op, g, how, bytes, t);
+}
+
+double
+p2p_group_time_s (const Fabric *f, const CollGroup *g, gboolean same_node, int sharers,
+                  double bytes)
+{
+  return coll_shared_s (f, COLL_SENDRECV, g, bytes, p2p_time_s (f, same_node, sharers, bytes));
 }

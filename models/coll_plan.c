@@ -452,7 +452,7 @@ coll_plan_new (const CollPlanSpec *s, GError **error)
     return g_steal_pointer (&p);
   group_by_node (&b);
   find_nics (&b);
-  b.acc = g_new0 (double, topo_n_links (s->topo));
+  b.acc = s->scratch ? s->scratch : g_new0 (double, topo_n_links (s->topo));
   b.touched = g_array_new (FALSE, FALSE, sizeof (guint32));
   b.pred_a = g_array_new (FALSE, FALSE, sizeof (guint32));
   b.pred_b = g_array_new (FALSE, FALSE, sizeof (guint32));
@@ -465,7 +465,8 @@ coll_plan_new (const CollPlanSpec *s, GError **error)
   g_array_unref (b.pred_a);
   g_array_unref (b.pred_b);
   topo_path_clear (&b.path);
-  g_free (b.acc);
+  if (!s->scratch)
+    g_free (b.acc);
   g_free (b.node);
   g_free (b.by_node);
   return ok ? g_steal_pointer (&p) : NULL;

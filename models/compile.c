@@ -432,9 +432,9 @@ compile_end (Row *w)
   if (c->fsdp != NULL)
     fsdp_end (c, params);
   if (embed) {
-    CollGroup two = {2, 1, 2, c->p.groups.pp_members};
+    CollGroup two = {2, 1, 2, c->p.groups.pp_members, {0}};
     if (c->p.groups.pp_same_node)
-      two = (CollGroup){2, 2, 1, 1};
+      two = (CollGroup){2, 2, 1, 1, {0}};
     double bytes = (double)c->p.vocab_padded / (double)s->parallel.tp * (double)s->model.hidden *
                    sw->dp_reduce_bytes;
     double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &two, bytes, NULL);

@@ -286,7 +286,8 @@ transfer_cost (Compile *c)
   if (c->times != NULL && c->times->p2p_s >= 0)
     t = c->times->p2p_s;
   else
-    t = p2p_time_s (s->fabric, c->p.groups.pp_same_node, c->p.groups.pp_sharers, bytes);
+    t = p2p_group_time_s (s->fabric, &c->p.groups.pp, c->p.groups.pp_same_node,
+                          c->p.groups.pp_sharers, bytes);
   if (c->times == NULL && !s->parallel.sequence_parallel && sw->pp_scatter_gather)
     t += coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.tp, bytes * (double)s->parallel.tp,
                       NULL);

@@ -38,6 +38,14 @@ typedef struct {
   double base_s, hop_s, Bps, ramp_s, ramp_bytes;
 } FabricCurve;
 
+/* What sharing the links of a cluster adds to the time of a call that takes alone_s by the profile,
+ * when all groups of its kind make it at once. Returns the whole time. See netprice.h. */
+typedef struct {
+  gpointer self;
+  double (*shared_s) (gpointer self, CollOp op, const CollGroup *g, CollChoice how, double bytes,
+                      double alone_s);
+} FabricNet;
+
 struct Fabric {
   char *name, *node, *network; /* owned; network NULL: one node only */
   int nccl_version;            /* 2.27.7 is 22707 */
@@ -75,6 +83,7 @@ struct Fabric {
   double a2a_net_hop_s;                      /* per remote peer */
   FabricCurve net_p2p;                       /* one message; Bps 0: what a GPU's NICs give */
 
+  const FabricNet *net;    /* borrowed, or NULL: groups have the network to themselves */
   struct CollCache *cache; /* owned by coll_cost.c; see fabric_changed */
 };
 

@@ -12,7 +12,7 @@
 static CollGroup
 group_of (gint64 n, gint64 stride, gint64 gpn)
 {
-  CollGroup g;
+  CollGroup g = {.span = {SPAN_NONE, {(int)n, 1}, {stride, 1}}};
   gint64 per_node = stride >= gpn ? 1 : MAX (1, MIN (n, gpn / stride));
   while (n % per_node != 0) /* uneven fill: take the next smaller even one */
     per_node--;
@@ -32,7 +32,10 @@ group_of_two (gint64 n1, gint64 s1, gint64 n2, gint64 s2, gint64 gpn)
   if (n1 == 1)
     return group_of (n2, s2, gpn);
   CollGroup in = group_of (n1, s1, gpn), out = group_of (n2, s2, gpn);
-  CollGroup g = {(int)(n1 * n2), in.ranks_per_node * out.ranks_per_node, 0, 1};
+  CollGroup g = {.ranks = (int)(n1 * n2),
+                 .ranks_per_node = in.ranks_per_node * out.ranks_per_node,
+                 .sharers = 1,
+                 .span = {SPAN_NONE, {(int)n1, (int)n2}, {s1, s2}}};
   g.nodes = g.ranks / g.ranks_per_node;
   g.sharers = g.nodes > 1 ? (int)MAX (1, gpn / g.ranks_per_node) : 1;
   return g;
@@ -64,6 +67,19 @@ expert_groups (const Spec *s, const gint64 stride[DIM_COUNT], gint64 gpn, RankGr
   out->edp = group_of (edp, stride[DIM_DP] * (p->ep / in), gpn);
 }
 
+static void
+name_groups (RankGroups *out)
+{
+  out->tp.span.kind = SPAN_TP;
+  out->cp.span.kind = SPAN_CP;
+  out->ep.span.kind = SPAN_EP;
+  out->etp.span.kind = SPAN_ETP;
+  out->edp.span.kind = SPAN_EDP;
+  out->pp.span.kind = SPAN_PP;
+  out->dp.span.kind = out->dp_only.span.kind = SPAN_DP;
+  out->shard.span.kind = out->replica.span.kind = out->hpz.span.kind = SPAN_DP;
+}
+
 void
 rank_groups (const Spec *s, RankGroups *out)
 {
@@ -84,6 +100,8 @@ rank_groups (const Spec *s, RankGroups *out)
   else
     out->replica = group_of_two (p->cp / shard, stride[DIM_CP] * shard, p->dp, stride[DIM_DP], gpn);
   out->hpz = group_of_data (p, stride, p->hpz_size > 0 ? p->hpz_size : shard, gpn);
+  out->pp = group_of (p->pp, stride[DIM_PP], gpn);
+  name_groups (out);
   out->pp_same_node = stride[DIM_PP] * p->pp <= gpn;
   out->pp_members = (int)MIN (gpn, stride[DIM_PP]);
   out->pp_sharers = out->pp_members;

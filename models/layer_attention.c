@@ -95,7 +95,7 @@ ring_attention (Emit *e, const Core *c, AttnShape *shape, Pass pass)
     kv_bytes *= 2.0;
   gboolean same_node = e->p->groups.cp.nodes <= 1;
   int sharers = e->p->groups.pp_sharers; /* every GPU of a node sends to its neighbour */
-  double hop = p2p_time_s (s->fabric, same_node, sharers, kv_bytes);
+  double hop = p2p_group_time_s (s->fabric, &e->p->groups.cp, same_node, sharers, kv_bytes);
   for (gint64 i = 0; i < cp; i++) {
     guint32 sent = 0;
     if (i + 1 < cp) {

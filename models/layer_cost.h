@@ -46,6 +46,7 @@ typedef struct {
   CollGroup all; /* every rank of the job */
   CollGroup shard, replica, hpz; /* sharded parameters: who shares one copy, who holds the same
                                   * shard, who shares the second copy (spec_shard_ranks) */
+  CollGroup pp;                  /* the stages of a pipeline */
   gboolean pp_same_node;
   int pp_members; /* GPUs of a node that send to the next stage at the same time */
   int pp_sharers; /* of them through one NIC */

@@ -93,6 +93,8 @@ kernel_dispatch_s (const Pricing *p, const MoeDims *d, double elem, double *byte
     *bytes += net;
     t = MAX (t, r * net / (sw->ep_net_efficiency * fabric_group_net_Bps (f, g)));
     t += f->net_base_s;
+    /* an all-to-all of this size crosses nodes with as many bytes */
+    t = coll_shared_s (f, COLL_ALLTOALL, g, net * g->nodes / (g->nodes - 1), t);
   }
   return t + sw->ep_base_us * 1e-6;
 }
@@ -104,13 +106,14 @@ hierarchical_s (const Pricing *p, double bytes)
 {
   const Fabric *f = p->s->fabric;
   const CollGroup *g = &p->groups.ep;
-  CollGroup inside = {g->ranks_per_node, g->ranks_per_node, 1, 1};
+  CollGroup inside = {g->ranks_per_node, g->ranks_per_node, 1, 1, {0}};
   double t = coll_time_s (f, COLL_ALLTOALL, &inside, bytes, NULL);
   if (g->nodes <= 1)
     return t;
   double net = bytes * (g->nodes - 1) / g->nodes * g->ranks_per_node;
   t += net / (p->s->software.ep_net_efficiency * fabric_group_net_Bps (f, g));
-  return t + f->net_base_s + (g->nodes - 1) * f->a2a_net_hop_s;
+  t += f->net_base_s + (g->nodes - 1) * f->a2a_net_hop_s;
+  return coll_shared_s (f, COLL_ALLTOALL, g, bytes, t);
 }
 
 double

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "breakdown.h"
+#include "coll_cost.h"
 #include "compile_eval.h"
 #include "exec.h"
 
@@ -38,6 +39,7 @@ prediction_clear (Prediction *p)
   memory_clear (&p->memory);
   g_clear_pointer (&p->stage_layers, g_free);
   g_clear_pointer (&p->rank_layers, g_free);
+  g_clear_pointer (&p->net_rows, g_array_unref);
 }
 
 static const SchedTable *
@@ -299,6 +301,30 @@ run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const Predi
   return check_positive (out, error);
 }
 
+/* The step of s with prices of a network that its groups share. */
+static gboolean
+run_on_network (const Spec *s, const SchedTable *t, const StageLayers *sl,
+                const PredictOptions *opt, Prediction *out, GError **error)
+{
+  g_autoptr (NetPrice) net = netprice_new (s, error);
+  if (net == NULL)
+    return FALSE;
+  Fabric fabric;
+  Spec own;
+  netprice_apply (net, &own, &fabric);
+  GError *why = NULL;
+  gboolean ok = run_step (&own, t, sl, opt, out, &why);
+  coll_cache_free (fabric.cache);
+  if (!netprice_check (net, error)) { /* what it led to does not matter */
+    g_clear_error (&why);
+    return FALSE;
+  }
+  if (why != NULL)
+    g_propagate_error (error, why);
+  out->net_rows = netprice_take_rows (net);
+  return ok;
+}
+
 gboolean
 predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Prediction *out,
          GError **error)
@@ -311,7 +337,9 @@ predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Predicti
                             : table_for (s, cache != NULL ? cache : own, error);
   if (t == NULL || !stage_layers_init (&sl, s, error))
     return FALSE;
-  gboolean ok = check_table (s, t, &sl, error) && run_step (s, t, &sl, opt, out, error);
+  gboolean ok = check_table (s, t, &sl, error) &&
+                (netprice_wanted (s) ? run_on_network (s, t, &sl, opt, out, error)
+                                     : run_step (s, t, &sl, opt, out, error));
   if (ok) {
     if (out->step_s > 0)
       rates (s, out);

@@ -13,6 +13,7 @@
 #include "compile.h"
 #include "hetero.h"
 #include "memory.h"
+#include "netprice.h"
 #include "trace.h"
 
 typedef struct {
@@ -28,6 +29,7 @@ typedef struct {
   guint n_stages;
   gint64 *rank_layers; /* pp: layers that a rank of the pipeline holds, in all its chunks */
   HeteroResult hetero; /* healthy_s 0: all GPUs alike */
+  GArray *net_rows;    /* NetRow: what the network was asked; NULL when all is analytic */
   guint64 operations, fingerprint;
   double gpu_hours_per_1e9_tokens, usd_per_1e9_tokens, kwh_per_1e9_tokens; /* negative: not known */
 } Prediction;

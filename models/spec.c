@@ -25,6 +25,7 @@ spec_init (Spec *s)
   s->train.causal_flops = TRUE;
   s->train.micro_batch_sequences = 1;
   s->run.seed = 1;
+  network_init (&s->network);
   s->profiles = g_ptr_array_new_with_free_func (g_free);
   s->assumed = g_ptr_array_new_with_free_func (g_free);
 }
@@ -203,9 +204,6 @@ check_scope (const Spec *s, const char **key, GError **error)
         "context parallelism needs a fused attention kernel, the software profile has "
         "unfused attention (allowed: cp 1)",
         key, error);
-  if (s->run.fidelity != FIDELITY_ANALYTIC)
-    return unsupported ("run.fidelity", "only the analytic level exists yet (allowed: analytic)",
-                        key, error);
   return TRUE;
 }
 
@@ -362,6 +360,7 @@ spec_clear (Spec *s)
   }
   gpu_profile_free (s->hetero.second);
   g_free (s->hetero.slow);
+  network_clear (&s->network);
   g_free (s->name);
   g_free (s->parallel.schedule);
   g_free (s->parallel.schedule_file);

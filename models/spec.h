@@ -6,6 +6,7 @@
 #include "coll.h"
 #include "gpu.h"
 #include "model.h"
+#include "network.h"
 #include "software.h"
 #include "types.h"
 
@@ -86,7 +87,7 @@ typedef enum { FIDELITY_ANALYTIC, FIDELITY_FLOW, FIDELITY_STEP } Fidelity;
 extern const char *const fidelity_names[];
 
 typedef struct {
-  Fidelity fidelity;
+  Fidelity fidelity[SPAN_COUNT]; /* of each kind of group; [SPAN_NONE] stays analytic */
   guint64 seed, max_events;
   gboolean shuffle_ties, exact_events; /* exact_events: run the event executor, not the fast pass */
 } RunSpec;
@@ -102,6 +103,7 @@ typedef struct {
   ParallelSpec parallel;
   RunSpec run;
   HeteroSpec hetero;
+  NetworkSpec network;
   GPtrArray *profiles;     /* char*: "hw/H100-SXM-80GB" … used, for provenance; owned */
   GPtrArray *prov;         /* ProvEntry* of app, opaque here; owned, freed by its own free func */
   GPtrArray *assumed;      /* char*: what was filled in for the user, in plain words; owned */

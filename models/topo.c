@@ -179,6 +179,22 @@ topo_set_link_up (Topo *t, guint32 link, gboolean up)
     g_clear_pointer (&t->dist[v], g_free);
 }
 
+void
+topo_scale_link (Topo *t, guint32 link, double factor)
+{
+  g_assert (link < t->n_links && factor > 0);
+  t->cap[link] *= factor;
+}
+
+guint32
+topo_cable_above (const Topo *t, int tier, guint32 index)
+{
+  for (guint32 c = 0; c < t->n_cables; c++)
+    if (t->tier[t->cable_a[c]] == tier && t->tier[t->cable_b[c]] >= MAX (1, tier) && index-- == 0)
+      return t->first_cable + 2 * c;
+  return G_MAXUINT32;
+}
+
 /* ---- paths ---------------------------------------------------------------------------------- */
 
 void
@@ -360,12 +376,14 @@ over_plane (Topo *t, guint32 port_a, guint32 port_b, const TopoRouteOpts *o, dou
   if (t->down[up] || t->down[down] || d == TOPO_FAR)
     return FALSE;
   topo_path_add (p, up, weight);
-  gboolean ok =
-      o->mode == TOPO_ROUTE_ADAPTIVE
-          ? topo_route_leaves (t, a, b, weight, p)
-          : one_path (t, a, b, o->mode == TOPO_ROUTE_ECMP,
-                      o->mode == TOPO_ROUTE_ECMP ? hash4 (o->seed, port_a, port_b, o->key) : port_b,
-                      weight, p);
+  guint parts = o->mode == TOPO_ROUTE_ECMP ? MAX (1, o->queue_pairs) : 1;
+  gboolean ok = o->mode != TOPO_ROUTE_ADAPTIVE || topo_route_leaves (t, a, b, weight, p);
+  for (guint i = 0; o->mode != TOPO_ROUTE_ADAPTIVE && ok && i < parts; i++)
+    ok = one_path (t, a, b, o->mode == TOPO_ROUTE_ECMP,
+                   o->mode == TOPO_ROUTE_ECMP
+                       ? hash4 (o->seed, port_a, port_b, o->key ^ ((guint64)i << 32))
+                       : port_b,
+                   weight / parts, p);
   topo_path_add (p, down, weight);
   *hops_s = MAX (*hops_s, (d + 1) * t->switch_s);
   return ok;
@@ -386,11 +404,11 @@ over_network (Topo *t, guint32 node_a, int nic_a, guint32 node_b, int nic_b, con
   }
   if (n == 0)
     return FALSE;
-  if (o->mode != TOPO_ROUTE_ADAPTIVE) {
-    guint64 h = o->mode == TOPO_ROUTE_ECMP ? hash4 (o->seed, pa, pb, o->key ^ G_MAXUINT64) : pb;
-    guint32 k = (guint32)live[h % (guint64)n];
+  if (o->mode == TOPO_ROUTE_STATIC) {
+    guint32 k = (guint32)live[pb % (guint32)n];
     return over_plane (t, pa + k, pb + k, o, weight, p, hops_s);
   }
+  /* the ports of a NIC are used alike (NCCL has queue pairs on each); hashed within their planes */
   for (int i = 0; i < n; i++)
     if (!over_plane (t, pa + (guint32)live[i], pb + (guint32)live[i], o, weight / n, p, hops_s))
       return FALSE;

@@ -185,11 +185,19 @@ const TopoDesc *topo_peek_node (const Topo *t);
 /* A link out of order for all routes found from now on (net_set_link has the flows). */
 void topo_set_link_up (Topo *t, guint32 link, gboolean up);
 
+/* A link that is slower from now on: its capacity times factor (> 0); routes that spread by
+ * capacity follow. */
+void topo_scale_link (Topo *t, guint32 link, double factor);
+/* The index-th cable above the switches of a tier (in a dragonfly those between groups are above
+ * tier 1), as its link upwards; the other direction is the link after it. G_MAXUINT32: no such. */
+guint32 topo_cable_above (const Topo *t, int tier, guint32 index);
+
 /* ---- routes ---------------------------------------------------------------------------------- */
 
 typedef enum {
   TOPO_ROUTE_STATIC,   /* one shortest path by destination, as InfiniBand's forwarding tables */
-  TOPO_ROUTE_ECMP,     /* one shortest path by hash of (seed, ends, key): fat flows may collide */
+  TOPO_ROUTE_ECMP,     /* one shortest path (in each plane) by hash of (seed, ends, key): fat flows
+                          may collide */
   TOPO_ROUTE_ADAPTIVE, /* evenly over all shortest paths */
   TOPO_ROUTE_COUNT
 } TopoRouteMode;
@@ -198,6 +206,7 @@ extern const char *const topo_route_names[];
 typedef struct {
   TopoRouteMode mode;
   guint64 seed, key; /* ECMP: key tells flows between the same ends apart */
+  guint queue_pairs; /* ECMP: parts of a flow that are hashed each on its own; 0 stands for 1 */
   int nic;           /* NIC of the node to leave and enter by, or -1: that of the GPU */
   gboolean no_pxn;   /* a GPU uses its own NICs even if the other end's are on another rail */
 } TopoRouteOpts;

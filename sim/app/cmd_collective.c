@@ -121,7 +121,7 @@ set_group (Call *call, const Spec *s, const CollFlags *f, GError **error)
       g_strdup_printf ("1 to %d, a divisor of the %" G_GINT64_FORMAT " ranks", domain, ranks);
   if (f->per_node < 0 || per_node > domain || ranks % per_node != 0)
     return usage (error, "--ranks-per-node", per, most);
-  call->group = (CollGroup){(int)ranks, per_node, (int)(ranks / per_node), 1};
+  call->group = (CollGroup){(int)ranks, per_node, (int)(ranks / per_node), 1, {0}};
   if (call->group.nodes > 1 && !(call->fabric->nics > 0))
     return usage (error, "--ranks", found, "the ranks of one node, as the fabric has no network");
   return TRUE;

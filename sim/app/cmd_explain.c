@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "cli.h"
+#include "coll_cost.h"
 #include "commands.h"
 #include "json_read.h"
 #include "json_write.h"
 #include "layer_cost.h"
 #include "predict.h"
+#include "report_net.h"
 #include "scenario.h"
 
 typedef struct {
@@ -169,6 +171,16 @@ explain_numbers (Explain *x)
     jw_end_array (x->w);
 }
 
+/* The network's rows; prices inside the layers are made with it too. */
+static void
+explain_network (Explain *x)
+{
+  if (x->w != NULL)
+    report_net_json (x->w, x->s, &x->pr);
+  else
+    report_net_text (x->out, x->s, &x->pr);
+}
+
 static void
 explain_all (Explain *x)
 {
@@ -181,6 +193,7 @@ explain_all (Explain *x)
   explain_step (x);
   explain_stages (x);
   explain_groups (x);
+  explain_network (x);
   explain_kernels (x, LP_FORWARD);
   explain_kernels (x, LP_BACKWARD);
   explain_numbers (x);
@@ -198,7 +211,12 @@ run (const char *path, const CliCommon *c, GError **error)
     return FALSE;
   g_autoptr (GString) out = g_string_new (NULL);
   Explain x = {.s = &s, .out = out};
-  pricing_init (&x.p, &s);
+  g_autoptr (NetPrice) net = netprice_wanted (&s) ? netprice_new (&s, NULL) : NULL;
+  Fabric fabric = {.cache = NULL};
+  Spec own;
+  if (net != NULL)
+    netprice_apply (net, &own, &fabric);
+  pricing_init (&x.p, net != NULL ? &own : &s);
   gboolean ok = predict (&s, NULL, NULL, &x.pr, error);
   if (ok) {
     if (c->format == FORMAT_JSON)
@@ -207,6 +225,7 @@ run (const char *path, const CliCommon *c, GError **error)
     json_writer_free (x.w);
     prediction_clear (&x.pr);
   }
+  coll_cache_free (fabric.cache);
   spec_clear (&s);
   return ok && cli_output (c, out->str, (gssize)out->len, error);
 }

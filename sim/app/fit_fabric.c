@@ -138,7 +138,7 @@ group_on (const Fabric *f, const CollGroup *g)
 {
   CollGroup out = *g;
   if (f->domain_gpus > 8 && g->ranks <= f->domain_gpus)
-    out = (CollGroup){g->ranks, g->ranks, 1, g->sharers};
+    out = (CollGroup){g->ranks, g->ranks, 1, g->sharers, {0}};
   return out;
 }
 

@@ -193,7 +193,7 @@ read_coll (const JsonRef *o, Sample *s, GError **error)
     s->kind = SAMPLE_KINDS;
   s->coll.op = (CollOp)op;
   s->coll.how = (CollChoice){(CollAlgo)algo, (CollProto)proto};
-  s->coll.group = (CollGroup){(int)ranks, (int)(ranks / nodes), (int)nodes, (int)sharers};
+  s->coll.group = (CollGroup){(int)ranks, (int)(ranks / nodes), (int)nodes, (int)sharers, {0}};
   s->coll.version = version != NULL ? nccl_version_parse (version) : 0;
   return TRUE;
 }

@@ -227,7 +227,7 @@ samples_read_nccl (SampleReader *r, const char *text, GError **error)
       continue;
     Sample s = {.kind = SAMPLE_COLL, .line = i + 1, .time_s = us * 1e-6};
     s.coll.op = (CollOp)h.op;
-    s.coll.group = (CollGroup){h.ranks, h.ranks / nodes, nodes, 1};
+    s.coll.group = (CollGroup){h.ranks, h.ranks / nodes, nodes, 1, {0}};
     s.coll.how = (CollChoice){ALGO_AUTO, PROTO_AUTO};
     s.coll.bytes = bytes;
     s.coll.version = h.version;

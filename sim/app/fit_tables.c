@@ -473,7 +473,7 @@ row_collectives (Row *w, GError **error)
     us = s.coll.bytes * coll_bus_factor ((CollOp)op, ranks) / busbw * 1e-3;
   }
   s.coll.op = (CollOp)op;
-  s.coll.group = (CollGroup){ranks, ranks / nodes, nodes, 1};
+  s.coll.group = (CollGroup){ranks, ranks / nodes, nodes, 1, {0}};
   s.coll.how = (CollChoice){(CollAlgo)index_of (coll_algo_names, cell (w, "algo")),
                             (CollProto)index_of (coll_proto_names, cell (w, "proto"))};
   s.coll.version = nccl_version_parse (cell (w, "nccl_version"));
@@ -496,7 +496,7 @@ row_aic_nccl (Row *w, GError **error)
   if (ranks < 2)
     return TRUE;
   s.coll.op = (CollOp)op;
-  s.coll.group = (CollGroup){ranks, ranks, 1, 1};
+  s.coll.group = (CollGroup){ranks, ranks, 1, 1, {0}};
   s.coll.how = (CollChoice){ALGO_AUTO, PROTO_AUTO};
   s.coll.bytes = number (w, "message_bytes");
   s.coll.version = nccl_version_parse (cell (w, "nccl_version"));

@@ -13,6 +13,7 @@ typedef enum {
   CELL_TEXT,
   CELL_AMOUNT,            /* a number that is not negative */
   CELL_POSITIVE,          /* has a place on a logarithmic axis */
+  CELL_POSITIVE_KEY,      /* the same; the column may be called by a key that ends so */
   CELL_POSITIVE_OR_EMPTY, /* empty: the row is left out */
   CELL_AMOUNT_OR_NONE,    /* empty: the row is drawn without it */
   CELL_TEXT_OPTIONAL,     /* the column may be absent */
@@ -81,6 +82,15 @@ static const Column busbw_columns[] = {{"size_bytes", CELL_POSITIVE},
                                        {"algo", CELL_TEXT_OPTIONAL},
                                        {"proto", CELL_TEXT_OPTIONAL},
                                        {NULL, CELL_TEXT}};
+static const Column fabric_columns[] = {{"series", CELL_TEXT},
+                                        {"oversubscription", CELL_POSITIVE_KEY},
+                                        {"step_time_s", CELL_POSITIVE},
+                                        {"tp_comm_s", CELL_AMOUNT},
+                                        {"cp_comm_s", CELL_AMOUNT},
+                                        {"ep_comm_s", CELL_AMOUNT},
+                                        {"pp_comm_s", CELL_AMOUNT},
+                                        {"dp_comm_s", CELL_AMOUNT},
+                                        {NULL, CELL_TEXT}};
 static const Column pareto_columns[] = {
     {"tp", CELL_POSITIVE},    {"cp", CELL_POSITIVE},
     {"pp", CELL_POSITIVE},    {"vpp", CELL_POSITIVE},
@@ -100,9 +110,10 @@ static const struct {
              {checkpoint_columns, 10000, 8, 0}, {goodput_columns, 2000, 40, 0},
              {cost_columns, 2000, 8, 0},        {loss_columns, 20000, 32, 0},
              {gantt_columns, 40000, 0, -1},     {busbw_columns, 5000, 8, 2},
-             {pareto_columns, 50000, 0, -1}};
-const char *const plot_kinds[] = {"scaling", "step", "memory", "validate", "checkpoint", "goodput",
-                                  "cost",    "loss", "gantt",  "busbw",    "pareto",     NULL};
+             {pareto_columns, 50000, 0, -1},    {fabric_columns, 2000, 8, 0}};
+const char *const plot_kinds[] = {"scaling", "step",   "memory", "validate", "checkpoint",
+                                  "goodput", "cost",   "loss",   "gantt",    "busbw",
+                                  "pareto",  "fabric", NULL};
 
 static int
 find_kind (const char *kind, GError **error)
@@ -183,6 +194,18 @@ too_many (const CsvTable *t, const char *kind, guint found, guint allowed, const
   return FALSE;
 }
 
+/* A sweep's column is called by the whole key: cluster.network.leaf_oversubscription. */
+static int
+find_column (const CsvTable *t, const Column *c)
+{
+  int at = csv_col (t, c->name);
+  g_autofree char *end = g_strconcat ("_", c->name, NULL);
+  for (guint i = 0; at < 0 && c->kind == CELL_POSITIVE_KEY && i < csv_n_cols (t); i++)
+    if (g_str_has_suffix (csv_col_name (t, i), end))
+      at = (int)i;
+  return at;
+}
+
 static gboolean
 tidy_table (int k, const CsvTable *t, GString *out, guint *n_left_out, GError **error)
 {
@@ -194,7 +217,7 @@ tidy_table (int k, const CsvTable *t, GString *out, guint *n_left_out, GError **
     g_assert (c < G_N_ELEMENTS (at));
     gboolean optional =
         columns[c].kind == CELL_TEXT_OPTIONAL || columns[c].kind == CELL_AMOUNT_OPTIONAL;
-    at[c] = csv_col (t, columns[c].name);
+    at[c] = find_column (t, &columns[c]);
     if (at[c] < 0 && !optional && csv_require_col (t, columns[c].name, error) < 0)
       return FALSE;
     g_string_append_printf (out, "%s%s", c ? "\t" : "", columns[c].name);

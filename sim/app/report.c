@@ -1,4 +1,5 @@
 #include "report.h"
+#include "report_net.h"
 #include "text.h"
 
 #include <string.h>
@@ -183,6 +184,7 @@ report_text (GString *out, const Spec *s, const Prediction *p, const StepInterva
     g_string_append_printf (out, ", %.1f kWh", p->kwh_per_1e9_tokens);
   g_string_append_c (out, '\n');
   block_breakdown (out, p);
+  report_net_text (out, s, p);
   block_memory (out, p);
   block_assumed (out, s);
   g_string_append_printf (out, "\nfingerprint  %016" G_GINT64_MODIFIER "x\n", p->fingerprint);
@@ -312,6 +314,7 @@ report_json_members (JsonWriter *w, const Spec *s, const Prediction *p, const St
   for (guint i = 0; i < PART_COUNT; i++)
     jw_double (w, part_names[i], p->part_s[i]);
   jw_end_object (w);
+  report_net_json (w, s, p);
   json_memory (w, &p->memory);
   jw_begin_object (w, "model");
   jw_int (w, "parameters", p->parameters);

@@ -5,6 +5,7 @@
 #include "program.h"
 #include "read_hetero.h"
 #include "read_job.h"
+#include "read_network.h"
 #include "scenario_priv.h"
 #include "sched.h"
 
@@ -22,8 +23,8 @@ static const char *const root_keys[] = {
     "format",   "name", "description", "cluster",   "model",         "software", "train",
     "parallel", "job",  "run",         "published", "heterogeneity", NULL};
 static const char *const cluster_keys[] = {
-    "gpu",          "gpus_per_node", "nodes", "gpus", "fabric", "price_usd_per_gpu_hour",
-    "node_power_W", "pue",           NULL};
+    "gpu",          "gpus_per_node", "nodes",   "gpus", "fabric", "price_usd_per_gpu_hour",
+    "node_power_W", "pue",           "network", NULL};
 static const char *const train_keys[] = {
     "sequence_tokens", "global_batch_sequences", "micro_batch_sequences", "precision", "recompute",
     "moe_imbalance",   "moe_capacity",           "mfu_convention",        NULL};
@@ -285,16 +286,13 @@ read_run (const JsonRef *root, Spec *s, GError **error)
   JsonRef ref;
   if (!json_has (root, "run"))
     return TRUE;
-  int fidelity = (int)s->run.fidelity;
   gint64 seed = (gint64)s->run.seed, max_events = 0;
   if (!json_get_object (root, "run", &ref, error) || !json_check_keys (&ref, run_keys, error) ||
-      !json_opt_enum (&ref, "fidelity", fidelity_names, &fidelity, error) ||
       !json_opt_int (&ref, "seed", 0, EVENTS_MAX, &seed, error) ||
       !json_opt_int (&ref, "max_events", 1, EVENTS_MAX, &max_events, error) ||
       !json_opt_bool (&ref, "shuffle_ties", &s->run.shuffle_ties, error) ||
       !json_opt_bool (&ref, "exact_events", &s->run.exact_events, error))
     return FALSE;
-  s->run.fidelity = (Fidelity)fidelity;
   s->run.seed = (guint64)seed;
   if (max_events > 0)
     s->run.max_events = (guint64)max_events;
@@ -317,6 +315,16 @@ read_published (const JsonRef *root, Spec *s, GError **error)
   g_free (s->published_source);
   s->published_source = g_strdup (source);
   return TRUE;
+}
+
+/* The network of the cluster, and which fidelity that makes the usual one. */
+static gboolean
+read_net (const JsonRef *root, Spec *s, GError **error)
+{
+  JsonRef run;
+  gboolean has = json_has (root, "run");
+  return (!has || json_get_object (root, "run", &run, error)) && read_network (root, s, error) &&
+         read_fidelity (has ? &run : NULL, s, error);
 }
 
 /* ---- what differs ---- */
@@ -367,6 +375,8 @@ scenario_blame (JsonDoc *doc, GError **error)
     key = "parallel.schedule";
   else if (g_error_matches (*error, PROGRAM_ERROR, PROGRAM_ERROR_OVERFLOW))
     key = "train";
+  else if ((*error)->domain == TOPO_ERROR)
+    key = "cluster.network";
   else if ((*error)->domain == PROGRAM_ERROR)
     key = "parallel";
   if (key == NULL)
@@ -397,9 +407,9 @@ read_all (JsonDoc *doc, ScenarioParts *parts, Spec *s, GError **error)
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
          read_parallel (&root, s, error) && read_job_keys (&root, error) &&
-         read_run (&root, s, error) && read_published (&root, s, error) &&
-         scenario_read_devices (&root, parts, s, error) && read_differences (&root, s, error) &&
-         scenario_read_model (&root, parts, s, error) &&
+         read_run (&root, s, error) && read_net (&root, s, error) &&
+         read_published (&root, s, error) && scenario_read_devices (&root, parts, s, error) &&
+         read_differences (&root, s, error) && scenario_read_model (&root, parts, s, error) &&
          scenario_read_software (&root, parts, s, error) && check_spec (doc, s, error);
 }
 

@@ -263,7 +263,7 @@ collective_row (const RunContext *c, guint row, GArray *rows)
   if (f->domain_gpus > 8 && ranks <= f->domain_gpus)
     nodes = 1; /* one scale-up domain */
   set_version (f, cell (c, row, "nccl_version"));
-  CollGroup g = {ranks, ranks / nodes, nodes, 1};
+  CollGroup g = {ranks, ranks / nodes, nodes, 1, {0}};
   CollChoice how = {(CollAlgo)index_of (coll_algo_names, cell (c, row, "algo")),
                     (CollProto)index_of (coll_proto_names, cell (c, row, "proto"))};
   double t = nodes > 1 && !(f->nics > 0) ? INFINITY : coll_time_s (f, (CollOp)op, &g, bytes, &how);

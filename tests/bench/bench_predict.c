@@ -1,7 +1,8 @@
 /* Speed of predictions: the eight layouts of Korthikanti et al. 2022 (22B, 175B, 530B, 1T; full
  * recomputation, and selective with sequence parallelism), each with schedule, memory, programs,
  * breakdown and cost; with the schedule tables kept between them, as sweep does, and made anew each
- * time, as predict does. Then predict of 16,384 GPUs from the start of the process to its end. */
+ * time, as predict does. Then predict of 16,384 GPUs from the start of the process to its end, and
+ * steps priced on a network. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -140,6 +141,21 @@ bench_start_to_end (const char *scenario)
     printf ("predict %s from start to end: %.1f ms wall\n", scenario, (double)best_us * 1e-3);
 }
 
+/* A step whose collectives are run as flows over the cluster's network, or as steps. */
+static void
+bench_network (const char *scenario, const char *const *sets)
+{
+  g_autoptr (GError) error = NULL;
+  Spec s;
+  if (!scenario_load (scenario, sets, &s, &error))
+    g_error ("%s", error->message);
+  double began = cpu_s ();
+  predict_one (&s, NULL);
+  printf ("predict %s, %s, %" G_GINT64_FORMAT " GPUs: %.2f s of processor time\n", scenario,
+          sets[0], s.cluster.gpus, cpu_s () - began);
+  spec_clear (&s);
+}
+
 int
 main (void)
 {
@@ -157,5 +173,11 @@ main (void)
   bench_sweep (1000);
   bench_start_to_end ("gpt3-175b-a100");
   bench_start_to_end ("llama-3.1-405b-16k");
+  const char *const flow[] = {"run.fidelity=flow", "cluster.network.leaf_oversubscription=4", NULL};
+  const char *const step[] = {"run.fidelity=step", "cluster.network.leaf_oversubscription=4", NULL};
+  const char *const meta[] = {"cluster.network.topology=meta-24k-roce", NULL};
+  bench_network ("spine-moe-1k", flow);
+  bench_network ("spine-moe-1k", step);
+  bench_network ("llama-3.1-405b-16k", meta);
   return EXIT_SUCCESS;
 }

@@ -22,7 +22,7 @@ check () {
 }
 
 if command -v gnuplot >/dev/null; then
-  for kind in scaling step memory; do
+  for kind in scaling step memory fabric; do
     check "$kind" 0 "" "$kind" "tests/data/plot/$kind.csv" -o "$folder/$kind.svg" --title "It's $kind"
     n=$((n + 1))
     if [ -s "$folder/$kind.svg" ]; then echo "ok $n - $kind is there"; else echo "not ok $n - $kind is there"; fi

@@ -9,7 +9,7 @@ ln -s "$CLUSTERSIM" "$tmp/bin/clustersim"
 ln -s "$CLUSTERSIM_SCENARIOS" "$tmp/bin/scenarios"
 
 grep '^| `.*| `clustersim [a-z]* ' $readme | grep '?' | awk -F' \\| ' '{ print $3 }' | sed 's/^`//; s/`$//' >"$tmp/commands"
-[ "$(wc -l <"$tmp/commands")" -eq 10 ] && ok "ten questions" || nok "ten questions" "$(wc -l <"$tmp/commands")"
+[ "$(wc -l <"$tmp/commands")" -eq 11 ] && ok "eleven questions" || nok "eleven questions" "$(wc -l <"$tmp/commands")"
 while read -r line; do
   PATH=$tmp/bin:$PATH sh -c "$line" >"$out" 2>"$err" </dev/null
   rc=$?
@@ -37,5 +37,16 @@ for section in root cluster train parallel run published; do
 done
 for k in $(keys sim/app/read_hetero.c keys) $(keys sim/app/read_hetero.c hetero_keys); do
   grep '`heterogeneity\.' $readme | grep -Eq "\`(heterogeneity\.)?$k\`" && ok "heterogeneity: $k" || nok "heterogeneity: $k is not in $readme"
+done
+for k in $(keys sim/app/read_network.c network_keys); do
+  grep '`cluster\.network' $readme | grep -Eq "\`(cluster\.network\.)?$k\`" && ok "network: $k" || nok "network: $k is not in $readme"
+done
+for part in fault neighbour; do
+  for k in $(keys sim/app/read_network.c ${part}_keys); do
+    grep "\`cluster\.network\.$part\`" $readme | grep -q "\`$k\`" && ok "$part: $k" || nok "$part: $k is not in $readme"
+  done
+done
+for k in $(keys sim/app/read_network.c fidelity_keys); do
+  grep '`run.fidelity`' $readme | grep -q "\`$k\`" && ok "fidelity: $k" || nok "fidelity: $k is not in $readme"
 done
 finish

@@ -35,7 +35,7 @@ static double
 predict_s (const Fabric *f, const char *algo, int ranks, gboolean uplink, double bytes)
 {
   int per_node = uplink ? ranks / 2 : 1;
-  CollGroup g = {ranks, per_node, ranks / per_node, 1};
+  CollGroup g = {ranks, per_node, ranks / per_node, 1, {0}};
   CollChoice how = {ALGO_RING, PROTO_SIMPLE};
   double t = 0;
   if (strcmp (algo, "ring") == 0 || strcmp (algo, "mpi") == 0)

@@ -38,7 +38,7 @@ round_fabric (void)
 static CollGroup
 group (int per_node, int nodes, int sharers)
 {
-  return (CollGroup){per_node * nodes, per_node, nodes, sharers};
+  return (CollGroup){per_node * nodes, per_node, nodes, sharers, {0}};
 }
 
 static double

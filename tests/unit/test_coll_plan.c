@@ -422,7 +422,7 @@ test_against_fabric (void)
   g_autoptr (Topo) t = make (dgx8);
   for (int nodes = 1; nodes <= 8; nodes++)
     for (int k = 0; k < 7; k++) {
-      CollGroup g = {8 * nodes, 8, nodes, 1};
+      CollGroup g = {8 * nodes, 8, nodes, 1, {0}};
       CollAlgo algo = k < 3        ? ALGO_RING
                       : k < 5      ? ALGO_TREE
                       : nodes == 1 ? ALGO_NVLS

@@ -106,7 +106,7 @@ row_error (const CsvTable *t, guint row, const Fabric *f)
     time_us = bytes * coll_bus_factor ((CollOp)op, ranks) / busbw / 1e3;
   if (f->domain_gpus > 8 && ranks <= f->domain_gpus)
     nodes = 1;
-  CollGroup g = {ranks, ranks / nodes, nodes, 1};
+  CollGroup g = {ranks, ranks / nodes, nodes, 1, {0}};
   CollChoice how = {(CollAlgo)index_of (coll_algo_names, cell (t, row, "algo")),
                     (CollProto)index_of (coll_proto_names, cell (t, row, "proto"))};
   return time_us > 0 ? coll_time_s (f, (CollOp)op, &g, bytes, &how) * 1e6 / time_us - 1 : NAN;
@@ -213,7 +213,7 @@ test_a100_node (void)
   g_autoptr (Fabric) f = load ("dgx-a100-hdr");
   f->nccl_version = 22703;
   for (gsize i = 0; i < G_N_ELEMENTS (rows); i++) {
-    CollGroup g = {rows[i].gpus, rows[i].gpus, 1, 1};
+    CollGroup g = {rows[i].gpus, rows[i].gpus, 1, 1, {0}};
     double us = 1e6 * coll_time_s (f, COLL_ALL_REDUCE, &g, rows[i].mib * 1048576, NULL);
     g_test_message ("%d GPUs %5g MiB: %8.1f us, published %g", rows[i].gpus, rows[i].mib, us,
                     rows[i].us);
@@ -233,7 +233,7 @@ test_all_shipped (void)
     g_assert_cmpstr (f->name, ==, names[i]);
     const int shapes[][2] = {{f->domain_gpus, 1}, {2, 1}, {f->domain_gpus, 64}, {1, 128}};
     for (gsize k = 0; k < G_N_ELEMENTS (shapes); k++) {
-      CollGroup g = {shapes[k][0] * shapes[k][1], shapes[k][0], shapes[k][1], 1};
+      CollGroup g = {shapes[k][0] * shapes[k][1], shapes[k][0], shapes[k][1], 1, {0}};
       if (g.nodes > 1 && f->network == NULL)
         continue;
       for (int op = 0; op < COLL_COUNT; op++)

@@ -257,7 +257,7 @@ test_fabric (Folder *f, gconstpointer data)
   guint n = 0;
   for (int ranks = 2; ranks <= 8; ranks *= 2)
     for (int mib = 1; mib <= 16; mib *= 2, n++) {
-      CollGroup g = {ranks, 1, ranks, 1};
+      CollGroup g = {ranks, 1, ranks, 1, {0}};
       CollChoice how = {ALGO_RING, PROTO_SIMPLE};
       double t = coll_algo_time_s (truth, COLL_ALL_REDUCE, &g, how, mib * 1048576.0);
       g_string_append_printf (out,
@@ -295,7 +295,7 @@ test_fabric (Folder *f, gconstpointer data)
   truth->nic_Bps = back->nic_Bps = 0.1e9;
   fabric_changed (truth);
   fabric_changed (back);
-  CollGroup g = {6, 1, 6, 1};
+  CollGroup g = {6, 1, 6, 1, {0}};
   CollChoice how = {ALGO_RING, PROTO_SIMPLE};
   double r = coll_time_s (back, COLL_ALL_REDUCE, &g, 3e6, &how);
   how = (CollChoice){ALGO_RING, PROTO_SIMPLE};

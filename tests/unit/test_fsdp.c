@@ -112,7 +112,7 @@ test_serial (void)
   Spec s;
   Prediction p;
   load (&s, sets);
-  CollGroup g = {32, 8, 4, 1};
+  CollGroup g = {32, 8, 4, 1, {0}};
   double layer = (double)model_params_layer (&s.model, 0);
   double root = 2.0 * (double)spec_padded_vocab (&s) * (double)s.model.hidden;
   double t = 4 * (2 * 32 * coll_time_s (s.fabric, COLL_ALL_GATHER, &g, 2 * layer, NULL) +

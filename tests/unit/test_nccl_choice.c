@@ -27,7 +27,7 @@ static void
 assert_choice (const Fabric *f, CollOp op, int per_node, int nodes, double bytes, CollAlgo algo,
                CollProto proto)
 {
-  CollGroup g = {per_node * nodes, per_node, nodes, 1};
+  CollGroup g = {per_node * nodes, per_node, nodes, 1, {0}};
   NcclPlan plan;
   nccl_plan_init (&plan, f, op, &g);
   CollChoice how = nccl_plan_choose (&plan, bytes, (CollChoice){ALGO_AUTO, PROTO_AUTO});
@@ -100,7 +100,7 @@ test_versions (void)
   f->nccl_version = 22105;
   assert_choice (f, COLL_REDUCE_SCATTER, 1, 64, 1 * KIB, ALGO_RING, PROTO_AUTO);
   f->nccl_version = 22304;
-  CollGroup g = {64, 1, 64, 8};
+  CollGroup g = {64, 1, 64, 8, {0}};
   NcclPlan plan;
   nccl_plan_init (&plan, f, COLL_REDUCE_SCATTER, &g);
   gboolean pat = FALSE;
@@ -109,7 +109,7 @@ test_versions (void)
   g_assert_true (pat);
   g_autoptr (Fabric) pcie = shipped ("rtx-pro-6000-pcie5", 22902);
   for (double s = 8; s <= 1 * GIB; s *= 2) {
-    CollGroup box = {8, 8, 1, 1};
+    CollGroup box = {8, 8, 1, 1, {0}};
     nccl_plan_init (&plan, pcie, COLL_ALL_REDUCE, &box);
     CollChoice how = nccl_plan_choose (&plan, s, (CollChoice){ALGO_AUTO, PROTO_AUTO});
     g_assert_cmpint (how.proto, !=, PROTO_LL128);
@@ -122,7 +122,7 @@ static void
 test_by_hand (void)
 {
   g_autoptr (Fabric) f = shipped ("dgx-a100-hdr", 22703);
-  CollGroup g = {8, 8, 1, 1};
+  CollGroup g = {8, 8, 1, 1, {0}};
   const double latency[] = {15, 40.6, 56}, bus[] = {87.7, 220.8, 240};
   NcclPlan plan;
   nccl_plan_init (&plan, f, COLL_ALL_REDUCE, &g);

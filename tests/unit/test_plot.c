@@ -60,7 +60,8 @@ test_refused (void)
 {
   refused ("scalng", "a.svg", SCALING,
            "unknown kind of plot (found \"scalng\"; nearest: scaling; allowed: scaling, step, "
-           "memory, validate, checkpoint, goodput, cost, loss, gantt, busbw, pareto)");
+           "memory, validate, checkpoint, goodput, cost, loss, gantt, busbw, pareto, "
+           "fabric)");
   refused (
       "step", "a.pdf", SCALING,
       "the name of a picture ends in its format (found \"%PATH%/a.pdf\"; allowed: .svg, .png)");

@@ -65,7 +65,7 @@ test_in_place (void)
   g_assert_cmpfloat (f->efficiency, ==, 0.5); /* the fabric's own, over the transport's */
   g_assert_cmpfloat (f->net_hop_s[PROTO_LL], >, 0);
   g_assert_cmpuint (prov->len, >, 30);
-  CollGroup g = {2, 1, 2, 1};
+  CollGroup g = {2, 1, 2, 1, {0}};
   g_assert_cmpfloat_with_epsilon (fabric_group_net_Bps (f, &g), 12.5e9, 1);
 }
 
