@@ -83,9 +83,9 @@ row_chosen (const CsvTable *t, guint row, const ValidateOptions *opt, int class_
 
 /* ---- kinds of tables ---- */
 
-static const TableKind *const kinds[] = {&table_memory,   &table_runs,      &table_collectives,
-                                         &table_gemm,     &table_attention, &table_attention_wide,
-                                         &table_gemm_wide};
+static const TableKind *const kinds[] = {
+    &table_memory,         &table_runs,      &table_collectives,    &table_gemm, &table_gemm_aiter,
+    &table_gemm_deepbench, &table_attention, &table_attention_wide, &table_ops,  &table_gemm_wide};
 
 static gboolean
 has_columns (const CsvTable *t, const TableKind *k)
@@ -146,8 +146,7 @@ run_row (const RunContext *c, guint row, GArray *rows)
 }
 
 static const char *const runs_needed[] = {"num_layers", "tp", "pp", "gbs", "gpu", "num_gpus", NULL};
-const TableKind table_runs = {"runs", runs_needed, "source_title", "training runs", NULL,
-                               run_row};
+const TableKind table_runs = {"runs", runs_needed, "source_title", "training runs", NULL, run_row};
 
 /* Names what a row has added, and groups it. */
 static void
@@ -210,8 +209,7 @@ validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GEr
     return NULL;
   g_autoptr (PredictCache) cache = predict_cache_new ();
   g_autoptr (GArray) cells = wide_columns (t, rules);
-  RunContext c = {t, store, rules, cache, intervals, opt->stage_times, cells,
-                  opt->group == NULL};
+  RunContext c = {t, store, rules, cache, intervals, opt->stage_times, cells, opt->group == NULL};
   ValidateResult *r = g_new0 (ValidateResult, 1);
   r->table = kind->name;
   r->judged = kind->judged;

@@ -57,7 +57,7 @@ dtype_of (const char *text)
 
 /* Groups a row finer than by one column, when no column was asked for. */
 static void G_GNUC_PRINTF (3, 4)
-group_as (const RunContext *c, RowResult *r, const char *format, ...)
+    group_as (const RunContext *c, RowResult *r, const char *format, ...)
 {
   va_list args;
   if (!c->own_groups)
@@ -89,12 +89,21 @@ gemm_shape (const RunContext *c, guint row, DType type, GemmShape *s)
   return s->m > 0 && s->n > 0 && s->k > 0;
 }
 
+/* Scaling by blocks is a type of its own on parts that have it. */
+static DType
+scaled_type (const GpuProfile *g, DType type, gboolean blocks)
+{
+  gboolean own = g != NULL && gpu_peak_flops (g, DT_MXFP8) > 0;
+  return type == DT_FP8 && blocks && own ? DT_MXFP8 : type;
+}
+
 static void
 gemm_row (const RunContext *c, guint row, GArray *rows)
 {
   GemmShape s;
   DType type = dtype_of (cell (c, row, "dtype"));
   const GpuProfile *g = store_gpu (c->store, cell (c, row, "gpu"), NULL, NULL);
+  type = scaled_type (g, type, strstr (cell (c, row, "dtype"), "block") != NULL);
   if (g == NULL || type == DT_COUNT || gpu_peak_flops (g, type) <= 0) {
     g_autofree char *why =
         g_strdup_printf ("no profile for %s in %s", cell (c, row, "gpu"), cell (c, row, "dtype"));
@@ -115,6 +124,47 @@ gemm_row (const RunContext *c, guint row, GArray *rows)
     r = validate_add (rows, "tflops", tflops, flops / t * 1e-12, kernel_interval);
   r->judged = gemm_judged (&s);
   group_as (c, r, "%s %s", cell (c, row, "gpu"), cell (c, row, "dtype"));
+}
+
+/* AITER: the best tuned kernel a shape, on a part named by its architecture and compute units. */
+static void
+gemm_aiter_row (const RunContext *c, guint row, GArray *rows)
+{
+  g_autofree char *part = g_strdup_printf ("%s-%s", cell (c, row, "gfx"), cell (c, row, "cu"));
+  const char *named = cell (c, row, "dtype"), *scaling = cell (c, row, "scaling");
+  const char *device = run_rules_find (c->rules, "wide", part, NULL, NULL);
+  const GpuProfile *g = device != NULL ? store_gpu (c->store, device, NULL, NULL) : NULL;
+  DType type = *named != '\0' ? dtype_of (named) : *scaling != '\0' ? DT_FP8 : DT_BF16;
+  GemmShape s;
+  double us = number (c, row, "latency_us");
+  type = scaled_type (g, type, g_str_has_prefix (scaling, "block"));
+  if (g == NULL || type == DT_COUNT || gpu_peak_flops (g, type) <= 0 || us <= 0 ||
+      !gemm_shape (c, row, type, &s)) {
+    g_autofree char *why = g_strdup_printf ("no profile for %s, or no shape or time", part);
+    validate_skip (rows, why);
+    return;
+  }
+  RowResult *r = validate_add (rows, "time_us", us, gpu_gemm_s (g, &s, 0) * 1e6, kernel_interval);
+  r->judged = gemm_judged (&s);
+  group_as (c, r, "%s %s%s%s", part, dtype_names[type], *scaling != '\0' ? " " : "", scaling);
+}
+
+static void
+gemm_deepbench_row (const RunContext *c, guint row, GArray *rows)
+{
+  const char *precision = cell (c, row, "precision");
+  const GpuProfile *g = store_gpu (c->store, cell (c, row, "gpu"), NULL, NULL);
+  DType type = g_str_has_prefix (precision, "fp16") ? DT_FP16 : DT_FP32;
+  GemmShape s;
+  double ms = number (c, row, "time_ms");
+  if (g == NULL || gpu_peak_flops (g, type) <= 0 || ms <= 0 || !gemm_shape (c, row, type, &s)) {
+    validate_skip (rows, "no profile, or no shape or time");
+    return;
+  }
+  RowResult *r =
+      validate_add (rows, "time_us", ms * 1e3, gpu_gemm_s (g, &s, 0) * 1e6, kernel_interval);
+  r->judged = gemm_judged (&s);
+  group_as (c, r, "%s %s", cell (c, row, "gpu"), precision);
 }
 
 static gboolean
@@ -158,17 +208,44 @@ gemm_wide_row (const RunContext *c, guint row, GArray *rows)
 
 /* ---- attention ---- */
 
+/* Attention as PyTorch writes it out, on scores of s x s in 16 bits: matrix product, scale, mask
+ * where causal, softmax, dropout, matrix product; backward the same in reverse with four products.
+ */
+static double
+unfused_s (const GpuProfile *g, const AttnShape *s)
+{
+  gint64 batch = s->batch * s->heads;
+  double cells = (double)batch * (double)s->seq_q * (double)s->seq_kv;
+  GemmShape scores = {
+      .m = s->seq_q, .n = s->seq_kv, .k = s->head_dim_qk, .batch = batch, .dtype = DT_FP16};
+  GemmShape values = {
+      .m = s->seq_q, .n = s->head_dim_v, .k = s->seq_kv, .batch = batch, .dtype = DT_FP16};
+  double t = gpu_gemm_s (g, &scores, 0) + gpu_gemm_s (g, &values, 0);
+
+  if (s->pass == PASS_BACKWARD)
+    return 2 * t + gpu_memory_s (g, MEMK_SOFTMAX_BWD, 6 * cells) +
+           gpu_memory_s (g, MEMK_ELEMENTWISE, 4 * cells);
+  return t + gpu_memory_s (g, MEMK_SOFTMAX_FWD, 4 * cells) +
+         gpu_memory_s (g, MEMK_ELEMENTWISE, (s->causal ? 8 : 4) * cells);
+}
+
+static double
+attention_pass_s (const GpuProfile *g, AttnKernel kernel, const AttnShape *s)
+{
+  return kernel == ATTN_UNFUSED ? unfused_s (g, s) : gpu_attention_s (g, kernel, s, 0);
+}
+
 static double
 attention_s (const GpuProfile *g, AttnKernel kernel, AttnShape *s, const char *pass)
 {
   double t = 0;
   if (strstr (pass, "fwd") != NULL || strcmp (pass, "both") == 0) {
     s->pass = PASS_FORWARD;
-    t += gpu_attention_s (g, kernel, s, 0);
+    t += attention_pass_s (g, kernel, s);
   }
   if (strstr (pass, "bwd") != NULL || strcmp (pass, "both") == 0) {
     s->pass = PASS_BACKWARD;
-    t += gpu_attention_s (g, kernel, s, 0);
+    t += attention_pass_s (g, kernel, s);
   }
   return t;
 }
@@ -197,7 +274,7 @@ attention_part (const RunContext *c, const char *gpu, const char *kernel_name, A
   if (g == NULL || k < 0)
     return NULL;
   *kernel = gpu_attention_kernel (g, (AttnKernel)k);
-  return *kernel == ATTN_UNFUSED ? NULL : g;
+  return *kernel == ATTN_UNFUSED && k != ATTN_UNFUSED ? NULL : g;
 }
 
 static void
@@ -304,17 +381,24 @@ static const char judged_attention[] = "sequence 2k and over:";
 
 static const char *const gemm_needed[] = {"m", "n", "k", "gpu", "dtype", NULL};
 static const char *const gemm_wide_needed[] = {"m", "n", "k", NULL};
+static const char *const gemm_aiter_needed[] = {"gfx", "cu", "m", "n", "k", "latency_us", NULL};
+static const char *const gemm_deepbench_needed[] = {"gpu", "precision", "m", "n",
+                                                    "k",   "time_ms",   NULL};
 static const char *const attention_needed[] = {"seq", "head_dim", "pass", "impl", NULL};
 static const char *const attention_wide_needed[] = {"batch", "seq", "heads", "head_dim", NULL};
 static const char *const coll_needed[] = {"op", "size_bytes", "time_us", "busbw_GBps", NULL};
 
 const TableKind table_gemm = {"gemm", gemm_needed, "gpu", "GEMM", judged_gemm, gemm_row};
-const TableKind table_gemm_wide = {"gemm", gemm_wide_needed, NULL, "GEMM, a column a device",
+const TableKind table_gemm_wide = {"gemm",      gemm_wide_needed, NULL, "GEMM, a column a device",
                                    judged_gemm, gemm_wide_row};
-const TableKind table_attention = {"attention", attention_needed, "gpu", "attention",
-                                   judged_attention, attention_row};
-const TableKind table_attention_wide = {"attention", attention_wide_needed, NULL,
-                                        "attention, a column a device", judged_attention,
-                                        attention_wide_row};
-const TableKind table_collectives = {"collectives", coll_needed, "set", "collectives", NULL,
-                                     collective_row};
+const TableKind table_gemm_aiter = {
+    "gemm", gemm_aiter_needed, "gfx", "GEMM, tuned AITER kernels", judged_gemm, gemm_aiter_row};
+const TableKind table_gemm_deepbench = {
+    "gemm", gemm_deepbench_needed, "gpu", "GEMM of DeepBench", judged_gemm, gemm_deepbench_row};
+const TableKind table_attention = {"attention", attention_needed, "gpu",
+                                   "attention", judged_attention, attention_row};
+const TableKind table_attention_wide = {
+    "attention",      attention_wide_needed, NULL, "attention, a column a device",
+    judged_attention, attention_wide_row};
+const TableKind table_collectives = {"collectives", coll_needed, "set",
+                                     "collectives", NULL,        collective_row};
