@@ -258,8 +258,9 @@ check_flags (const Flags *f, SampleOptions *o, gboolean *fabric, GError **error)
     if (strcmp (attn_kernel_names[k], f->attention) == 0)
       o->attention = k;
   if (f->attention != NULL && o->attention < 0)
-    return wrong (error, "--attention-kernel: allowed: flash1, flash2, flash3, cudnn and others of a "
-                         "device profile",
+    return wrong (error,
+                  "--attention-kernel: allowed: flash1, flash2, flash3, cudnn and others of a "
+                  "device profile",
                   f->attention);
   for (guint i = 0; f->where != NULL && f->where[i] != NULL; i++)
     if (strchr (f->where[i], '~') == NULL)
