@@ -153,9 +153,9 @@ gemm_params (const Work *w, FitParam *q)
   const FitParam all[] = {
       {"floor_us", p->floor_s, 1e-8, 1e-3, FIT_LOG, FALSE},
       {"burst_efficiency", MIN (p->burst_efficiency, most), 0.03, most, FIT_LOG, FALSE},
-      {"sustained_efficiency", p->sustained_efficiency / p->burst_efficiency, 0.4, 1, FIT_LINEAR,
+      {"sustained_efficiency", p->sustained_efficiency / p->burst_efficiency, 0.6, 1, FIT_LINEAR,
        FALSE},
-      {"half_FLOPs", MIN (p->half_flops, half_max), half_max * 1e-4, half_max, FIT_LOG, FALSE},
+      {"half_FLOPs", MIN (p->half_flops, half_max), half_max / 10, half_max, FIT_LOG, FALSE},
       {"k0", p->k0, 0, 1000, FIT_LINEAR, FALSE},
       {"small_tile", p->small_tile, 0, 80, FIT_LINEAR, FALSE},
       {"wave_smoothing", p->wave_smoothing, 0, 1, FIT_LINEAR, FALSE},

@@ -77,7 +77,8 @@ typedef struct {
 } TableKind;
 
 extern const TableKind table_runs, table_gemm, table_gemm_aiter, table_gemm_deepbench,
-    table_gemm_wide, table_attention, table_attention_wide, table_ops, table_collectives, table_memory;
+    table_gemm_wide, table_attention, table_attention_wide, table_ops, table_collectives,
+    table_memory;
 
 /* Adds a result; reason (copied) makes it skipped when metric is NULL. */
 RowResult *validate_add (GArray *rows, const char *metric, double published, double predicted,

@@ -10,11 +10,11 @@ hw=scenarios/hw
 : >"$err"
 
 missing=
-for f in $hw/*.json; do [ -f "$hw/start/${f##*/}" ] || missing="$missing ${f##*/}"; done
+for f in "$hw"/*.json; do [ -f "$hw/start/${f##*/}" ] || missing="$missing ${f##*/}"; done
 [ -z "$missing" ] && ok "every shipped profile has its start" || nok "every shipped profile has its start" "$missing"
 
 missing=
-for f in $hw/start/*.json; do
+for f in "$hw"/start/*.json; do
   name=$(basename "$f" .json)
   grep -q "^$name " $hw/recipes.txt || cmp -s "$f" "$hw/$name.json" || missing="$missing $name"
 done
