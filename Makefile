@@ -65,7 +65,7 @@ SO_VERSION := 0
 SHARED     := $(B)/libclustersim.so.$(SO_VERSION)
 STATIC     := $(B)/libclustersim.a
 
-.PHONY: demo all lib deb flags-current test test-full lint format lint-all lint-text lint-format lint-headers lint-cppcheck bench golden-update \
+.PHONY: profiles demo all lib deb flags-current test test-full lint format lint-all lint-text lint-format lint-headers lint-cppcheck bench golden-update \
         fuzz plots man install uninstall dist clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -100,6 +100,11 @@ $(B)/%.a:
 $(PROGRAM): $(B)/obj/sim/app/main.o $(APP_LIB) $(MODEL_LIB) $(ENGINE_LIB)
 	@echo "LD $@"
 	$(Q)$(CC) $(ALLCF) -o $@ $^ $(LIBS)
+
+# The shipped device profiles again, out of scenarios/hw/start and the tables in CLUSTERSIM_SHARED; shows what differs.
+profiles: $(PROGRAM)
+	scenarios/hw/fit.sh "$(CLUSTERSIM_SHARED)/data" $(B)/profiles
+	@for f in scenarios/hw/*.json; do diff -u $$f $(B)/profiles/$${f##*/} || exit 1; done; echo "all profiles are as shipped"
 
 # The library: what sim/include/clustersim.h tells is seen from outside, all else is hidden.
 LIB_OBJ := $(APP_OBJ) $(call obj,$(MODEL_SRC) $(ENGINE_SRC))

@@ -1,8 +1,11 @@
 /* gpu: life of a profile, its checks, and the memory-bound kernels. */
 #include "gpu_profile.h"
 
-const char *const attn_kernel_names[] = {"unfused", "flash1", "triton", "flash2",
-                                         "flash3",  "cudnn",  NULL};
+#include <string.h>
+
+const char *const attn_kernel_names[] = {"unfused", "flash1", "triton",   "flash2",
+                                         "flash3",  "cudnn",  "xformers", "trtllm_mha",
+                                         "trtllm",  "aiter",  "aiter16",  NULL};
 const char *const memk_names[] = {"stream",      "elementwise", "norm_fwd", "norm_bwd",
                                   "softmax_fwd", "softmax_bwd", "xent",     "optimizer",
                                   "embedding",   NULL};
@@ -123,6 +126,9 @@ gpu_profile_prepare (GpuProfile *g, GError **error)
     if (!check_gemm (g, p, error))
       return FALSE;
     g->gemm_used[t] = *p;
+    if (p != &g->gemm[t] && !(t == DT_FP16 && p == &g->gemm[DT_BF16]) &&
+        !(t == DT_BF16 && p == &g->gemm[DT_FP16])) /* times of another type say nothing of this */
+      memset (g->gemm_used[t].table_s, 0, sizeof g->gemm_used[t].table_s);
     for (int i = 0; i < g->n_tiles; i++) {
       GemmTile *tile = &g->tiles[t][i];
       tile->tile_m = g->tile_m[i];
@@ -131,6 +137,7 @@ gpu_profile_prepare (GpuProfile *g, GError **error)
                      (1 + p->small_tile * (1 / tile->tile_m + 1 / tile->tile_n)) * g->sm_count /
                      g->peak_flops[t];
     }
+    gemm_table_prepare (g, (DType)t);
   }
   for (int a = 0; a < ATTN_COUNT; a++)
     if (g->attn[a].present && !check_attention (g, &g->attn[a], error))

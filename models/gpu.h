@@ -22,6 +22,11 @@ typedef enum {
   ATTN_FLASH2,
   ATTN_FLASH3,
   ATTN_CUDNN,
+  ATTN_XFORMERS,   /* memory-efficient attention of xformers, 2022-23 */
+  ATTN_TRTLLM_MHA, /* TensorRT-LLM's fused kernel alone, forward */
+  ATTN_TRTLLM,     /* its context operator, which also rotates and stores keys and values */
+  ATTN_AITER,      /* AMD assembly kernels; backward sums dq in fp32 */
+  ATTN_AITER16,    /* the same, backward sums dq in 16 bit */
   ATTN_COUNT
 } AttnKernel;
 extern const char *const attn_kernel_names[]; /* "unfused", "flash1" … */

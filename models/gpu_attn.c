@@ -66,15 +66,23 @@ attention_bytes (const AttnShape *s)
   return fwd;
 }
 
+/* Kernels of inference servers, and of one library, are no stand-in for another. */
+static gboolean
+stands_in (const GpuProfile *g, int k, AttnKernel wanted)
+{
+  return g->attn[k].present &&
+         (k == (int)wanted || (k != ATTN_XFORMERS && k != ATTN_TRTLLM_MHA && k != ATTN_TRTLLM));
+}
+
 AttnKernel
 gpu_attention_kernel (const GpuProfile *g, AttnKernel wanted)
 {
   g_assert (wanted < ATTN_COUNT);
   for (int k = (int)wanted; k > ATTN_UNFUSED; k--)
-    if (g->attn[k].present)
+    if (stands_in (g, k, wanted))
       return (AttnKernel)k;
   for (int k = (int)wanted; k < ATTN_COUNT && wanted != ATTN_UNFUSED; k++)
-    if (g->attn[k].present)
+    if (stands_in (g, k, wanted))
       return (AttnKernel)k;
   return ATTN_UNFUSED;
 }

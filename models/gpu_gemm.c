@@ -93,14 +93,14 @@ best_tile (const GpuProfile *g, const GemmParams *p, const GemmShape *s, GemmPla
 }
 
 void
-gpu_gemm_plan (const GpuProfile *g, const GemmShape *s, double duty, GemmPlan *out)
+gpu_gemm_formula (const GpuProfile *g, const GemmShape *s, double duty, GemmPlan *out)
 {
   const GemmParams *p;
   double flops, c2, m2;
 
-  g_assert (g->ready && s->m >= 0 && s->n >= 0 && s->k >= 0 && s->batch >= 1);
+  g_assert (s->m >= 0 && s->n >= 0 && s->k >= 0 && s->batch >= 1);
   g_assert (s->dtype < DT_COUNT && duty >= 0 && duty <= GPU_MAX_DUTY);
-  *out = (GemmPlan){.tile = -1, .split = -1};
+  *out = (GemmPlan){.tile = -1, .split = -1, .table = 1};
   if (s->m == 0 || s->n == 0 || s->k == 0)
     return;
   p = &g->gemm_used[s->dtype];
@@ -113,6 +113,22 @@ gpu_gemm_plan (const GpuProfile *g, const GemmShape *s, double duty, GemmPlan *o
   c2 = out->compute_s * out->compute_s;
   m2 = out->memory_s * out->memory_s;
   out->total_s = p->floor_s + sqrt (sqrt (c2 * c2 + m2 * m2));
+}
+
+void
+gpu_gemm_plan (const GpuProfile *g, const GemmShape *s, double duty, GemmPlan *out)
+{
+  int node[8];
+  double weight[8], ratio = 0;
+
+  g_assert (g->ready);
+  gpu_gemm_formula (g, s, duty, out);
+  if (!g->has_table[s->dtype] || !gemm_table_around (s, node, weight))
+    return;
+  for (int c = 0; c < 8; c++)
+    ratio += weight[c] * (double)g->table_ratio[s->dtype][node[c]];
+  out->table = ratio;
+  out->total_s *= ratio;
 }
 
 double

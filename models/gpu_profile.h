@@ -22,6 +22,10 @@ typedef enum { GPU_ERROR_MISSING, GPU_ERROR_RANGE } GpuError;
  */
 extern const double attn_dims[ATTN_N_DIMS]; /* 32, 64, 128, 256 */
 
+/* A table of measured times beside the formula: nodes at m, n, k = 4^i, i = 0 .. 9. */
+#define GEMM_TABLE_SIDE  10
+#define GEMM_TABLE_NODES (GEMM_TABLE_SIDE * GEMM_TABLE_SIDE * GEMM_TABLE_SIDE)
+
 /* The GEMM kernels of one operand type. */
 typedef struct {
   gboolean present;
@@ -36,8 +40,9 @@ typedef struct {
   double split_s;         /* further time of a split-k kernel, at efficiency 1 */
   double memory_fraction; /* of HBM bandwidth, for the operands */
   double
-      align_factor[GEMM_N_ALIGN]; /* rate of the main loop by alignment of the rows, 1 = aligned */
-  double role_factor[3];          /* time of the compute part by GemmRole, forward = 1 */
+      align_factor[GEMM_N_ALIGN];  /* rate of the main loop by alignment of the rows, 1 = aligned */
+  double role_factor[3];           /* time of the compute part by GemmRole, forward = 1 */
+  float table_s[GEMM_TABLE_NODES]; /* by gemm_table_node; 0: no measurement near that node */
 } GemmParams;
 
 /* One fused attention kernel. Per pass: [PASS_FORWARD], [PASS_BACKWARD]. */
@@ -86,6 +91,8 @@ struct GpuProfile {
   gboolean ready;
   GemmTile tiles[DT_COUNT][GEMM_MAX_TILES];
   GemmParams gemm_used[DT_COUNT]; /* with the types that lack their own taken from their kin */
+  gboolean has_table[DT_COUNT];
+  float table_ratio[DT_COUNT][GEMM_TABLE_NODES]; /* measured over formula; 1 where not measured */
 };
 
 GpuProfile *gpu_profile_new (const char *name);
@@ -111,11 +118,23 @@ AttnKernel gpu_attention_kernel (const GpuProfile *g, AttnKernel wanted);
  * a figure takes that of elementwise kernels. */
 double gpu_cast_fp8_s (const GpuProfile *g, double elements);
 
+/* The eight nodes round a shape and their weights, which sum to 1. Shapes beyond the last node
+ * count as the last. FALSE: nothing of the table applies (batched, or empty). */
+gboolean gemm_table_around (const GemmShape *s, int node[8], double weight[8]);
+/* m, n, k of a node. */
+void gemm_table_shape (int node, GemmShape *s);
+/* Makes the ratios of a type out of its table_s; part of gpu_profile_prepare. */
+void gemm_table_prepare (GpuProfile *g, DType t);
+
 /* What gpu_gemm_s chose, for `explain` and for tests. */
 typedef struct {
   int tile, split; /* indices; -1 for an empty GEMM */
-  double waves, compute_s, memory_s, efficiency, bytes, total_s;
+  double waves, compute_s, memory_s, efficiency, bytes;
+  double table; /* measured over formula, interpolated; 1 where there is no table */
+  double total_s;
 } GemmPlan;
 void gpu_gemm_plan (const GpuProfile *g, const GemmShape *s, double duty, GemmPlan *out);
+/* The same by the formula alone. */
+void gpu_gemm_formula (const GpuProfile *g, const GemmShape *s, double duty, GemmPlan *out);
 
 #endif

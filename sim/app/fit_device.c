@@ -3,7 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEWEST_GEMM = 8, FEWEST_ATTENTION = 6, FEWEST_MEMORY = 3, FEWEST_COPY = 3 };
+enum {
+  FEWEST_GEMM = 8,
+  FEWEST_SQUARES = 3,
+  FEWEST_ATTENTION = 6,
+  FEWEST_MEMORY = 3,
+  FEWEST_COPY = 3
+};
 static const double huber_at = 0.05; /* beyond 5 % an error counts by its size, not its square */
 
 typedef struct {
@@ -144,17 +150,23 @@ gemm_params (const Work *w, FitParam *q)
   for (guint i = 0; i < w->n; i++)
     largest = MAX (largest, gemm_flops (&w->sample[i]->gemm.shape));
   /* sustained is to be a value that the largest shapes reach, no extrapolation */
-  double half_max = MAX (largest / 20, 1e6);
+  enum {
+    POWER_FLOPS = 1000000
+  }; /* 1e12: a power-limited part has slowed down after a millisecond */
+  double half_max = CLAMP (largest / 20, 1e6, 1e6 * POWER_FLOPS);
+  /* A clock above the datasheet's is for the base to say, except where the shape is the base's and
+   * the rate alone is fitted. */
+  double most = w->n < FEWEST_GEMM || p->burst_efficiency > 1 ? 1.5 : 1;
   const FitParam all[] = {
       {"floor_us", p->floor_s, 1e-8, 1e-3, FIT_LOG, FALSE},
-      {"burst_efficiency", MIN (p->burst_efficiency, 1), 0.03, 1, FIT_LOG, FALSE},
-      {"sustained_efficiency", p->sustained_efficiency / p->burst_efficiency, 0.4, 1, FIT_LINEAR,
+      {"burst_efficiency", MIN (p->burst_efficiency, most), 0.03, most, FIT_LOG, FALSE},
+      {"sustained_efficiency", p->sustained_efficiency / p->burst_efficiency, 0.6, 1, FIT_LINEAR,
        FALSE},
-      {"half_FLOPs", MIN (p->half_flops, half_max), half_max * 1e-4, half_max, FIT_LOG, FALSE},
-      {"k0", p->k0, 0, 800, FIT_LINEAR, FALSE},
+      {"half_FLOPs", MIN (p->half_flops, half_max), half_max / 10, half_max, FIT_LOG, FALSE},
+      {"k0", p->k0, 0, 1000, FIT_LINEAR, FALSE},
       {"small_tile", p->small_tile, 0, 80, FIT_LINEAR, FALSE},
       {"wave_smoothing", p->wave_smoothing, 0, 1, FIT_LINEAR, FALSE},
-      {"split_us", MAX (p->split_s, 2e-8), 1e-8, 1e-4, FIT_LOG, FALSE},
+      {"split_us", CLAMP (p->split_s, 2e-8, 2e-5), 1e-8, 2e-5, FIT_LOG, FALSE},
       {"memory_fraction", p->memory_fraction, 0.02, 1.5, FIT_LOG, FALSE},
       {"role_factor.dgrad", p->role_factor[GEMM_DGRAD], 0.3, 3, FIT_LOG, FALSE},
       {"role_factor.wgrad", p->role_factor[GEMM_WGRAD], 0.3, 3, FIT_LOG, FALSE},
@@ -170,13 +182,29 @@ gemm_params (const Work *w, FitParam *q)
 static void
 gemm_fix_clocks (const Work *w, FitParam *q)
 {
-  gboolean burst = FALSE;
-  for (guint i = 0; i < w->n; i++)
+  gboolean burst = FALSE, cast = FALSE;
+  for (guint i = 0; i < w->n; i++) {
     burst |= w->sample[i]->gemm.duty < 0.5;
+    cast |= w->sample[i]->gemm.with_cast;
+  }
+  if (cast) /* the cast beside the GEMM looks like a slower long one: the fall stays the base's */
+    q[G_KEPT].fixed = q[G_HALF].fixed = TRUE;
   if (!burst) {
     q[G_KEPT].start = 1;
     q[G_KEPT].fixed = q[G_HALF].fixed = TRUE;
   }
+}
+
+/* A sweep of a few sizes says how fast the part is, not how its kernels cut a matrix: the shape
+ * numbers stay those of the base. */
+static void
+gemm_fix_shape (const Work *w, FitParam *q)
+{
+  if (w->n >= FEWEST_GEMM)
+    return;
+  for (int i = 0; i < G_COUNT; i++)
+    q[i].fixed = i != G_BURST && i != G_KEPT;
+  q[G_KEPT].fixed |= w->n < FEWEST_SQUARES + 1;
 }
 
 static void
@@ -215,23 +243,28 @@ fit_gemm (GpuProfile *g, DType dtype, const SampleSet *set, const FitOptions *o,
   if (w.n == 0)
     return FALSE;
   g_autofree char *name = g_strdup_printf ("gemm %s", dtype_names[dtype]);
-  if (w.n < FEWEST_GEMM || g->peak_flops[dtype] <= 0 || !g->gemm_used[dtype].present) {
+  if (w.n < FEWEST_SQUARES || g->peak_flops[dtype] <= 0 || !g->gemm_used[dtype].present) {
     fit_report_warn (r,
-                     w.n < FEWEST_GEMM ? "%s: %u samples are too few for a fit (at least %d)"
-                                       : "%s: the profile has no peak for this type: its %u "
-                                         "samples are passed over",
-                     name, w.n, (int)FEWEST_GEMM);
+                     w.n < FEWEST_SQUARES ? "%s: %u samples are too few for a fit (at least %d)"
+                                          : "%s: the profile has no peak for this type: its %u "
+                                            "samples are passed over",
+                     name, w.n, (int)FEWEST_SQUARES);
     return FALSE;
   }
   w.g.gemm[dtype] = g->gemm_used[dtype];
+  memset (w.g.gemm[dtype].table_s, 0, sizeof w.g.gemm[dtype].table_s); /* the formula is fitted */
   gemm_params (&w, q);
   gemm_fix_clocks (&w, q);
+  gemm_fix_shape (&w, q);
   for (guint i = 0; i < w.n; i++)
     w.x[i] = gemm_flops (&w.sample[i]->gemm.shape);
   FitProblem f = problem_of (&w, q, G_COUNT, gemm_model);
   FitGroup *grp = fit_group (&f, name, w.x, "FLOPs", o, r, best, lo, hi);
   g->gemm[dtype] = g->gemm_used[dtype];
   gemm_set (&g->gemm[dtype], &g->cast_fp8_fraction, best);
+  memset (g->gemm[dtype].table_s, 0, sizeof g->gemm[dtype].table_s);
+  if (gpu_profile_prepare (g, NULL))
+    fit_gemm_table (g, dtype, w.sample, w.n);
   gemm_report (&w, q, best, lo, hi, grp, r);
   return TRUE;
 }
@@ -278,7 +311,7 @@ attention_params (const AttnParams *p, FitParam *q)
                                      "efficiency.256"};
   for (int pass = 0; pass < 2; pass++, q += A_PASS) {
     q[A_FLOOR] = (FitParam){"floor_us", p->floor_s[pass], 1e-8, 1e-3, FIT_LOG, FALSE};
-    q[A_KV0] = (FitParam){"kv0", p->kv0[pass], 0, 2000, FIT_LINEAR, FALSE};
+    q[A_KV0] = (FitParam){"kv0", p->kv0[pass], 0, 8000, FIT_LINEAR, FALSE};
     q[A_CAUSAL] = (FitParam){"causal_factor", p->causal_factor[pass], 0.3, 1.3, FIT_LOG, FALSE};
     for (int d = 0; d < ATTN_N_DIMS; d++)
       q[A_EFF + d] = (FitParam){dims[d], p->efficiency[pass][d], 0.01, 1, FIT_LOG, FALSE};
@@ -624,7 +657,7 @@ fit_device (GpuProfile *g, const SampleSet *s, const FitOptions *o, FitReport *r
     g_set_error (error, SAMPLES_ERROR, SAMPLES_ERROR_TOO_FEW,
                  "no group of samples is large enough for a fit (found %u samples in all; a GEMM "
                  "type needs %d, an attention kernel %d, memory-bound kernels %d)",
-                 s->samples->len, (int)FEWEST_GEMM, (int)FEWEST_ATTENTION, (int)FEWEST_MEMORY);
+                 s->samples->len, (int)FEWEST_SQUARES, (int)FEWEST_ATTENTION, (int)FEWEST_MEMORY);
     return FALSE;
   }
   return gpu_profile_prepare (g, error);

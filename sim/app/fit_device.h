@@ -17,4 +17,7 @@ gboolean fit_device (GpuProfile *g, const SampleSet *s, const FitOptions *o, Fit
 /* What collectors say of the device itself (peaks, memory, multiprocessors) goes into g first. */
 void fit_device_facts (GpuProfile *g, const DeviceFacts *f);
 
+/* The table beside the fitted formula of a type, where its samples are enough for one. */
+void fit_gemm_table (GpuProfile *g, DType dtype, const Sample *const *samples, guint n);
+
 #endif

@@ -304,6 +304,32 @@ put_gemm_type (JsonDoc *doc, const GpuProfile *g, DType t, GError **error)
          put_missing (doc, role, "wgrad", p->role_factor[GEMM_WGRAD], error);
 }
 
+/* The table of a type, a node a line; none: an old one goes. */
+static gboolean
+put_gemm_table (JsonDoc *doc, const GpuProfile *g, DType t, const char *source, GError **error)
+{
+  const float *table = g->gemm[t].table_s;
+  g_autofree char *at = g_strdup_printf ("gemm.types.%s.table", dtype_names[t]);
+  g_autoptr (GString) nodes = g_string_new (NULL);
+  char us[G_ASCII_DTOSTR_BUF_SIZE];
+  for (int i = 0; i < GEMM_TABLE_NODES; i++) {
+    GemmShape s;
+    if (!(table[i] > 0))
+      continue;
+    gemm_table_shape (i, &s);
+    g_ascii_formatd (us, sizeof us, "%.4g", 1e6 * (double)table[i]);
+    g_string_append_printf (
+        nodes, "%s[%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT ", %s]",
+        nodes->len > 0 ? ", " : "", s.m, s.n, s.k, us);
+  }
+  if (nodes->len == 0 && !has_path (doc, at))
+    return TRUE;
+  g_autoptr (GString) text = g_string_new ("{ \"kind\": \"measured\", \"source\": ");
+  put_string (text, source);
+  g_string_append_printf (text, ", \"nodes\": [%s] }", nodes->str);
+  return json_doc_set (doc, at, text->str, error);
+}
+
 static gboolean
 put_attention_kernel (JsonDoc *doc, const GpuProfile *g, AttnKernel k, GError **error)
 {
@@ -358,7 +384,8 @@ fit_profile_put_device (JsonDoc *doc, const GpuProfile *g, const DeviceFacts *fa
     return FALSE;
   for (int t = 0; t < DT_COUNT; t++) {
     g_autofree char *at = g_strdup_printf ("gemm.types.%s.", dtype_names[t]);
-    if (touched (r, at) && !put_gemm_type (doc, g, (DType)t, error))
+    if (touched (r, at) && (!put_gemm_type (doc, g, (DType)t, error) ||
+                            !put_gemm_table (doc, g, (DType)t, source, error)))
       return FALSE;
   }
   for (int k = ATTN_FLASH1; k < ATTN_COUNT; k++) {

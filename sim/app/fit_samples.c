@@ -1,3 +1,4 @@
+#include "fifth.h"
 #include "fit_samples.h"
 #include "text.h"
 
@@ -98,6 +99,9 @@ sample_add (SampleReader *r, Sample *s, const char *device, GError **error)
     r->set->no_place++;
     return TRUE;
   }
+  if (s->kind == SAMPLE_GEMM && r->options->leave_out_fifth &&
+      fifth_of (s->gemm.shape.m, s->gemm.shape.n, s->gemm.shape.k) == FIFTH_HELD)
+    return TRUE;
   if (s->origin == NULL)
     s->origin = g_string_chunk_insert_const (r->set->text, r->label);
   g_array_append_val (r->set->samples, *s);

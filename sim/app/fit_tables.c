@@ -182,6 +182,22 @@ row_gemm_wide (Row *w, GError **error)
   return TRUE;
 }
 
+/* AITER: the best tuned kernel a shape; the device is its architecture and compute units. Scaling
+ * of 8-bit operands by blocks is a type of its own where the device has it. */
+static gboolean
+row_aiter (Row *w, GError **error)
+{
+  g_autofree char *device = g_strdup_printf ("%s-%s", cell (w, "gfx"), cell (w, "cu"));
+  const char *named = cell (w, "dtype"), *scaling = cell (w, "scaling");
+  int dtype = *named != '\0' ? dtype_of (named) : *scaling == '\0' ? DT_BF16 : DT_FP8;
+  if (g_str_has_prefix (scaling, "block"))
+    dtype = DT_MXFP8;
+  Sample s = gemm_sample (w, MAX (dtype, 0));
+  if (dtype < 0 || !usable_gemm (&s) || !sample_device_wanted (w->r, device))
+    return TRUE;
+  return add_time (w, &s, device, cell (w, "latency_us"), 1e-6, error);
+}
+
 static gboolean
 row_deepbench (Row *w, GError **error)
 {
@@ -205,6 +221,12 @@ kernel_of (const SampleReader *r, const char *name)
     const char *part;
     AttnKernel kernel;
   } words[] = {{"cudnn", ATTN_CUDNN},
+               {"trtllm_mha", ATTN_TRTLLM_MHA},
+               {"trtllm", ATTN_TRTLLM},
+               {"trt-llm", ATTN_TRTLLM},
+               {"xformers", ATTN_XFORMERS},
+               {"(a16)", ATTN_AITER16},
+               {"aiter", ATTN_AITER},
                {"fa3", ATTN_FLASH3},
                {"fa2", ATTN_FLASH2},
                {"flashattention-3", ATTN_FLASH3},
@@ -511,6 +533,7 @@ static const struct {
 } kinds[] = {
     {{"gpu", "dtype", "m", "n", "k"}, row_gemm_long},
     {{"gpu", "a_transpose", "m", "n", "k"}, row_deepbench},
+    {{"gfx", "cu", "m", "n", "k"}, row_aiter},
     {{"gpu", "impl", "seq", "head_dim", "pass"}, row_attention_long},
     {{"gpu_name", "attn_mask", "q_seqlen"}, row_cudnn_sdpa},
     {{"gpu_name", "norm_name", "N", "C"}, row_cudnn_norms},

@@ -101,9 +101,10 @@ sequence_of (const char *hf_config)
 }
 
 static char *
-base_text (const char *hf_config, const char *gpu, const char *fabric, gint64 gpus, gint64 domain,
-           gint64 seq)
+base_text (const char *hf_config, const GpuProfile *part, const char *fabric, gint64 gpus,
+           gint64 domain, gint64 seq)
 {
+  const char *gpu = gpu_name (part);
   gint64 want = (STEP_TOKENS + seq - 1) / seq;
   gint64 batch = (want + gpus - 1) / gpus * gpus;
   g_autofree char *base = g_path_get_basename (hf_config);
@@ -127,7 +128,7 @@ base_text (const char *hf_config, const char *gpu, const char *fabric, gint64 gp
   jw_int (w, "sequence_tokens", seq);
   jw_int (w, "global_batch_sequences", batch);
   jw_int (w, "micro_batch_sequences", 1);
-  jw_string (w, "precision", "bf16");
+  jw_string (w, "precision", gpu_peak_flops (part, DT_BF16) > 0 ? "bf16" : "fp16");
   jw_string (w, "recompute", "none");
   jw_end_object (w);
   jw_begin_object (w, "parallel");
@@ -369,7 +370,7 @@ quick_document (const char *hf_config, const char *gpus, const char *const *sets
     return NULL;
   gint64 domain = fabric->domain_gpus;
   g_autofree char *text =
-      base_text (hf_config, gpu_name (gpu), fabric_name, n, domain, sequence_of (hf_config));
+      base_text (hf_config, gpu, fabric_name, n, domain, sequence_of (hf_config));
   g_autoptr (JsonDoc) doc = json_doc_parse ("--hf-config", text, strlen (text), error);
   if (doc == NULL)
     return NULL;

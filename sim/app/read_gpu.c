@@ -172,6 +172,54 @@ read_splits (const JsonRef *gemm, GpuProfile *g, GError **error)
     key, offsetof (GemmParams, role_factor) + (role) * sizeof (double), 0.1, 10, 1, FALSE          \
   }
 
+/* 0 .. 9 for 4^0 .. 4^9; -1 for what is no node. */
+static int
+node_index (double x)
+{
+  double at = 1;
+  for (int i = 0; i < GEMM_TABLE_SIDE; i++, at *= 4)
+    if (x == at)
+      return i;
+  return -1;
+}
+
+/* "table": { "kind", "source", "nodes": [[m, n, k, us], …] } */
+static gboolean
+read_gemm_table (const JsonRef *obj, GemmParams *p, GError **error)
+{
+  static const char *const keys[] = {"kind", "source", "nodes", NULL};
+  const char *kind = NULL, *source = NULL;
+  JsonRef table, nodes;
+  if (!json_has (obj, "table"))
+    return TRUE;
+  if (!json_get_object (obj, "table", &table, error) || !json_check_keys (&table, keys, error) ||
+      !json_get_string (&table, "kind", &kind, error) ||
+      !json_get_string (&table, "source", &source, error) ||
+      !json_get_array (&table, "nodes", &nodes, error))
+    return FALSE;
+  for (int i = 0; i < json_len (&nodes); i++) {
+    JsonRef row = json_item (&nodes, i), cell;
+    double v[4] = {0};
+    int at[3], flat = 0;
+    if (json_len (&row) != 4)
+      return json_fail (&row, JSON_ERROR_TYPE, error, "a node is [m, n, k, us]");
+    for (int c = 0; c < 4; c++) {
+      cell = json_item (&row, c);
+      if (!json_value_double (&cell, 1e-3, 1e9, &v[c], error))
+        return FALSE;
+    }
+    for (int c = 0; c < 3; c++) {
+      at[c] = node_index (v[c]);
+      if (at[c] < 0)
+        return json_fail (&row, JSON_ERROR_RANGE, error,
+                          "a node has m, n, k of 1, 4, 16 … 262144 (found %g)", v[c]);
+      flat = flat * GEMM_TABLE_SIDE + at[c];
+    }
+    p->table_s[flat] = (float)(v[3] * 1e-6);
+  }
+  return TRUE;
+}
+
 static gboolean
 read_gemm_type (const JsonRef *obj, GemmParams *p, GPtrArray *prov, GError **error)
 {
@@ -190,7 +238,7 @@ read_gemm_type (const JsonRef *obj, GemmParams *p, GPtrArray *prov, GError **err
   static const Field aligns[] = {ALIGN ("2", 0),  ALIGN ("4", 1),  ALIGN ("8", 2),  ALIGN ("16", 3),
                                  ALIGN ("32", 4), ALIGN ("64", 5), ALIGN ("128", 6)};
   static const Field roles[] = {ROLE ("dgrad", GEMM_DGRAD), ROLE ("wgrad", GEMM_WGRAD)};
-  static const char *const extra[] = {"align_factor", "role_factor", NULL};
+  static const char *const extra[] = {"align_factor", "role_factor", "table", NULL};
   JsonRef align, role;
 
   if (!check_field_keys (obj, fields, G_N_ELEMENTS (fields), extra, error) ||
@@ -205,7 +253,8 @@ read_gemm_type (const JsonRef *obj, GemmParams *p, GPtrArray *prov, GError **err
       !read_fields (&align, aligns, G_N_ELEMENTS (aligns), p, prov, error) ||
       !json_get_object (obj, "role_factor", &role, error) ||
       !check_field_keys (&role, roles, G_N_ELEMENTS (roles), NULL, error) ||
-      !read_fields (&role, roles, G_N_ELEMENTS (roles), p, prov, error))
+      !read_fields (&role, roles, G_N_ELEMENTS (roles), p, prov, error) ||
+      !read_gemm_table (obj, p, error))
     return FALSE;
   p->role_factor[GEMM_FORWARD] = 1;
   p->present = TRUE;

@@ -3,6 +3,7 @@
 #include "scenario_priv.h"
 #include "json_write.h"
 #include "paths.h"
+#include "store.h"
 #include "text.h"
 
 #include <stdlib.h>
@@ -74,6 +75,11 @@ scenario_find_file (const JsonRef *ref, const char *kind, GError **error)
     return NULL;
   g_autoptr (GError) why = NULL;
   char *path = data_find (kind, name, json_file (ref), &why);
+  if (path == NULL && strcmp (kind, "hw") == 0) { /* a name in use: "MI300X", "RTX 4090" */
+    g_autoptr (Store) st = store_new ();
+    const GpuProfile *g = store_gpu (st, name, NULL, NULL);
+    path = g != NULL ? data_find (kind, gpu_name (g), NULL, NULL) : NULL;
+  }
   if (path == NULL)
     json_fail (ref, (JsonError)why->code, error, "%s", why->message);
   return path;

@@ -20,10 +20,12 @@ typedef struct {
   const char *metric;        /* static: "step_time_s" … */
   double published, predicted, error_pct, lo, hi;
   RowStatus status;
+  gboolean judged; /* belongs to the part of the table that has a target of its own */
 } RowResult;
 
 typedef struct {
   const char *table;  /* static: "runs" */
+  const char *judged; /* static, of TableKind */
   GArray *rows;       /* RowResult */
   char *group_column; /* owned */
 } ValidateResult;
@@ -54,7 +56,8 @@ typedef struct {
   PredictCache *cache;
   const IntervalTable *intervals;
   gboolean stage_times;
-  GArray *cells; /* of wide tables: WideColumn */
+  GArray *cells;       /* of wide tables: WideColumn */
+  gboolean own_groups; /* no column was asked for: a row may name its group finer than one */
 } RunContext;
 
 /* A latency column of a wide kernel table and the device that it is of. */
@@ -68,12 +71,14 @@ typedef struct {
   const char *const *needed; /* columns that name it, NULL-terminated */
   const char *group;         /* default column of the groups; NULL: the device */
   const char *what;          /* in words */
+  const char *judged;        /* what its judged rows are, in words; NULL: it has none */
   /* Appends to rows; id is set by the function where a row has several results, else left NULL. */
   void (*row) (const RunContext *c, guint row, GArray *rows);
 } TableKind;
 
-extern const TableKind table_runs, table_gemm, table_gemm_wide, table_attention,
-    table_attention_wide, table_collectives, table_memory;
+extern const TableKind table_runs, table_gemm, table_gemm_aiter, table_gemm_deepbench,
+    table_gemm_wide, table_attention, table_attention_wide, table_ops, table_collectives,
+    table_memory;
 
 /* Adds a result; reason (copied) makes it skipped when metric is NULL. */
 RowResult *validate_add (GArray *rows, const char *metric, double published, double predicted,

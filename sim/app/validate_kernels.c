@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fabric.h"
+#include "fifth.h"
 #include "gpu_profile.h"
 
 static const StepInterval kernel_interval = {0.8, 1.25};
@@ -54,7 +55,26 @@ dtype_of (const char *text)
   return DT_COUNT;
 }
 
+/* Groups a row finer than by one column, when no column was asked for. */
+static void G_GNUC_PRINTF (3, 4)
+    group_as (const RunContext *c, RowResult *r, const char *format, ...)
+{
+  va_list args;
+  if (!c->own_groups)
+    return;
+  va_start (args, format);
+  r->group = g_strdup_vprintf (format, args);
+  va_end (args);
+}
+
 /* ---- GEMM ---- */
+
+static gboolean
+gemm_judged (const GemmShape *s)
+{
+  double flops = 2.0 * (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
+  return flops > 1e10 && fifth_of (s->m, s->n, s->k) == FIFTH_HELD;
+}
 
 static gboolean
 gemm_shape (const RunContext *c, guint row, DType type, GemmShape *s)
@@ -69,12 +89,21 @@ gemm_shape (const RunContext *c, guint row, DType type, GemmShape *s)
   return s->m > 0 && s->n > 0 && s->k > 0;
 }
 
+/* Scaling by blocks is a type of its own on parts that have it. */
+static DType
+scaled_type (const GpuProfile *g, DType type, gboolean blocks)
+{
+  gboolean own = g != NULL && gpu_peak_flops (g, DT_MXFP8) > 0;
+  return type == DT_FP8 && blocks && own ? DT_MXFP8 : type;
+}
+
 static void
 gemm_row (const RunContext *c, guint row, GArray *rows)
 {
   GemmShape s;
   DType type = dtype_of (cell (c, row, "dtype"));
   const GpuProfile *g = store_gpu (c->store, cell (c, row, "gpu"), NULL, NULL);
+  type = scaled_type (g, type, strstr (cell (c, row, "dtype"), "block") != NULL);
   if (g == NULL || type == DT_COUNT || gpu_peak_flops (g, type) <= 0) {
     g_autofree char *why =
         g_strdup_printf ("no profile for %s in %s", cell (c, row, "gpu"), cell (c, row, "dtype"));
@@ -86,12 +115,56 @@ gemm_row (const RunContext *c, guint row, GArray *rows)
     validate_skip (rows, "shape or result is missing");
     return;
   }
+  RowResult *r;
   double t = gpu_gemm_s (g, &s, 0);
   double flops = 2.0 * (double)s.m * (double)s.n * (double)s.k * (double)s.batch;
   if (us > 0)
-    validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
+    r = validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
   else
-    validate_add (rows, "tflops", tflops, flops / t * 1e-12, kernel_interval);
+    r = validate_add (rows, "tflops", tflops, flops / t * 1e-12, kernel_interval);
+  r->judged = gemm_judged (&s);
+  group_as (c, r, "%s %s", cell (c, row, "gpu"), cell (c, row, "dtype"));
+}
+
+/* AITER: the best tuned kernel a shape, on a part named by its architecture and compute units. */
+static void
+gemm_aiter_row (const RunContext *c, guint row, GArray *rows)
+{
+  g_autofree char *part = g_strdup_printf ("%s-%s", cell (c, row, "gfx"), cell (c, row, "cu"));
+  const char *named = cell (c, row, "dtype"), *scaling = cell (c, row, "scaling");
+  const char *device = run_rules_find (c->rules, "wide", part, NULL, NULL);
+  const GpuProfile *g = device != NULL ? store_gpu (c->store, device, NULL, NULL) : NULL;
+  DType type = *named != '\0' ? dtype_of (named) : *scaling != '\0' ? DT_FP8 : DT_BF16;
+  GemmShape s;
+  double us = number (c, row, "latency_us");
+  type = scaled_type (g, type, g_str_has_prefix (scaling, "block"));
+  if (g == NULL || type == DT_COUNT || gpu_peak_flops (g, type) <= 0 || us <= 0 ||
+      !gemm_shape (c, row, type, &s)) {
+    g_autofree char *why = g_strdup_printf ("no profile for %s, or no shape or time", part);
+    validate_skip (rows, why);
+    return;
+  }
+  RowResult *r = validate_add (rows, "time_us", us, gpu_gemm_s (g, &s, 0) * 1e6, kernel_interval);
+  r->judged = gemm_judged (&s);
+  group_as (c, r, "%s %s%s%s", part, dtype_names[type], *scaling != '\0' ? " " : "", scaling);
+}
+
+static void
+gemm_deepbench_row (const RunContext *c, guint row, GArray *rows)
+{
+  const char *precision = cell (c, row, "precision");
+  const GpuProfile *g = store_gpu (c->store, cell (c, row, "gpu"), NULL, NULL);
+  DType type = g_str_has_prefix (precision, "fp16") ? DT_FP16 : DT_FP32;
+  GemmShape s;
+  double ms = number (c, row, "time_ms");
+  if (g == NULL || gpu_peak_flops (g, type) <= 0 || ms <= 0 || !gemm_shape (c, row, type, &s)) {
+    validate_skip (rows, "no profile, or no shape or time");
+    return;
+  }
+  RowResult *r =
+      validate_add (rows, "time_us", ms * 1e3, gpu_gemm_s (g, &s, 0) * 1e6, kernel_interval);
+  r->judged = gemm_judged (&s);
+  group_as (c, r, "%s %s", cell (c, row, "gpu"), precision);
 }
 
 static gboolean
@@ -127,11 +200,40 @@ gemm_wide_row (const RunContext *c, guint row, GArray *rows)
     double t = gpu_gemm_s (g, &s, 0);
     if (type == DT_FP8) /* the collectors time the cast of the activations too */
       t += gpu_cast_fp8_s (g, (double)s.m * (double)s.k);
-    wide_id (c, row, w, validate_add (rows, "time_us", us, t * 1e6, kernel_interval));
+    RowResult *r = validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
+    wide_id (c, row, w, r);
+    r->judged = gemm_judged (&s);
   }
 }
 
 /* ---- attention ---- */
+
+/* Attention as PyTorch writes it out, on scores of s x s in 16 bits: matrix product, scale, mask
+ * where causal, softmax, dropout, matrix product; backward the same in reverse with four products.
+ */
+static double
+unfused_s (const GpuProfile *g, const AttnShape *s)
+{
+  gint64 batch = s->batch * s->heads;
+  double cells = (double)batch * (double)s->seq_q * (double)s->seq_kv;
+  GemmShape scores = {
+      .m = s->seq_q, .n = s->seq_kv, .k = s->head_dim_qk, .batch = batch, .dtype = DT_FP16};
+  GemmShape values = {
+      .m = s->seq_q, .n = s->head_dim_v, .k = s->seq_kv, .batch = batch, .dtype = DT_FP16};
+  double t = gpu_gemm_s (g, &scores, 0) + gpu_gemm_s (g, &values, 0);
+
+  if (s->pass == PASS_BACKWARD)
+    return 2 * t + gpu_memory_s (g, MEMK_SOFTMAX_BWD, 6 * cells) +
+           gpu_memory_s (g, MEMK_ELEMENTWISE, 4 * cells);
+  return t + gpu_memory_s (g, MEMK_SOFTMAX_FWD, 4 * cells) +
+         gpu_memory_s (g, MEMK_ELEMENTWISE, (s->causal ? 8 : 4) * cells);
+}
+
+static double
+attention_pass_s (const GpuProfile *g, AttnKernel kernel, const AttnShape *s)
+{
+  return kernel == ATTN_UNFUSED ? unfused_s (g, s) : gpu_attention_s (g, kernel, s, 0);
+}
 
 static double
 attention_s (const GpuProfile *g, AttnKernel kernel, AttnShape *s, const char *pass)
@@ -139,11 +241,11 @@ attention_s (const GpuProfile *g, AttnKernel kernel, AttnShape *s, const char *p
   double t = 0;
   if (strstr (pass, "fwd") != NULL || strcmp (pass, "both") == 0) {
     s->pass = PASS_FORWARD;
-    t += gpu_attention_s (g, kernel, s, 0);
+    t += attention_pass_s (g, kernel, s);
   }
   if (strstr (pass, "bwd") != NULL || strcmp (pass, "both") == 0) {
     s->pass = PASS_BACKWARD;
-    t += gpu_attention_s (g, kernel, s, 0);
+    t += attention_pass_s (g, kernel, s);
   }
   return t;
 }
@@ -172,7 +274,7 @@ attention_part (const RunContext *c, const char *gpu, const char *kernel_name, A
   if (g == NULL || k < 0)
     return NULL;
   *kernel = gpu_attention_kernel (g, (AttnKernel)k);
-  return *kernel == ATTN_UNFUSED ? NULL : g;
+  return *kernel == ATTN_UNFUSED && k != ATTN_UNFUSED ? NULL : g;
 }
 
 static void
@@ -195,14 +297,13 @@ attention_row (const RunContext *c, guint row, GArray *rows)
     return;
   }
   double t = attention_s (g, kernel, &s, pass);
-  if (us > 0) {
-    validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
-    return;
-  }
   double factor = strcmp (pass, "fwd") == 0 ? 1.0 : strcmp (pass, "bwd") == 0 ? 2.5 : 3.5;
   double flops = factor * 4.0 * (double)s.batch * (double)s.heads * (double)s.seq_q *
                  (double)s.seq_q * (double)s.head_dim_qk * (causal ? 0.5 : 1.0);
-  validate_add (rows, "tflops", tflops, flops / t * 1e-12, kernel_interval);
+  RowResult *r = us > 0 ? validate_add (rows, "time_us", us, t * 1e6, kernel_interval)
+                        : validate_add (rows, "tflops", tflops, flops / t * 1e-12, kernel_interval);
+  r->judged = s.seq_q >= 2048;
+  group_as (c, r, "%s %s %s", cell (c, row, "gpu"), impl, pass);
 }
 
 static void
@@ -220,7 +321,8 @@ attention_wide_row (const RunContext *c, guint row, GArray *rows)
     if (g == NULL || !attention_shape (c, row, causal, &s))
       validate_skip (rows, "no profile of this kernel on this part");
     else
-      validate_add (rows, "time_us", us, attention_s (g, kernel, &s, "fwd") * 1e6, kernel_interval);
+      validate_add (rows, "time_us", us, attention_s (g, kernel, &s, "fwd") * 1e6, kernel_interval)
+          ->judged = s.seq_q >= 2048;
     wide_id (c, row, w, &g_array_index (rows, RowResult, rows->len - 1));
   }
 }
@@ -273,18 +375,30 @@ collective_row (const RunContext *c, guint row, GArray *rows)
     validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
 }
 
+static const char judged_gemm[] =
+    "2mnk over 1e10, shapes of the fifth that no fit and no shipped table has seen:";
+static const char judged_attention[] = "sequence 2k and over:";
+
 static const char *const gemm_needed[] = {"m", "n", "k", "gpu", "dtype", NULL};
 static const char *const gemm_wide_needed[] = {"m", "n", "k", NULL};
+static const char *const gemm_aiter_needed[] = {"gfx", "cu", "m", "n", "k", "latency_us", NULL};
+static const char *const gemm_deepbench_needed[] = {"gpu", "precision", "m", "n",
+                                                    "k",   "time_ms",   NULL};
 static const char *const attention_needed[] = {"seq", "head_dim", "pass", "impl", NULL};
 static const char *const attention_wide_needed[] = {"batch", "seq", "heads", "head_dim", NULL};
 static const char *const coll_needed[] = {"op", "size_bytes", "time_us", "busbw_GBps", NULL};
 
-const TableKind table_gemm = {"gemm", gemm_needed, "gpu", "GEMM", gemm_row};
-const TableKind table_gemm_wide = {"gemm", gemm_wide_needed, NULL, "GEMM, a column a device",
-                                   gemm_wide_row};
-const TableKind table_attention = {"attention", attention_needed, "gpu", "attention",
-                                   attention_row};
-const TableKind table_attention_wide = {"attention", attention_wide_needed, NULL,
-                                        "attention, a column a device", attention_wide_row};
-const TableKind table_collectives = {"collectives", coll_needed, "set", "collectives",
-                                     collective_row};
+const TableKind table_gemm = {"gemm", gemm_needed, "gpu", "GEMM", judged_gemm, gemm_row};
+const TableKind table_gemm_wide = {"gemm",      gemm_wide_needed, NULL, "GEMM, a column a device",
+                                   judged_gemm, gemm_wide_row};
+const TableKind table_gemm_aiter = {
+    "gemm", gemm_aiter_needed, "gfx", "GEMM, tuned AITER kernels", judged_gemm, gemm_aiter_row};
+const TableKind table_gemm_deepbench = {
+    "gemm", gemm_deepbench_needed, "gpu", "GEMM of DeepBench", judged_gemm, gemm_deepbench_row};
+const TableKind table_attention = {"attention", attention_needed, "gpu",
+                                   "attention", judged_attention, attention_row};
+const TableKind table_attention_wide = {
+    "attention",      attention_wide_needed, NULL, "attention, a column a device",
+    judged_attention, attention_wide_row};
+const TableKind table_collectives = {"collectives", coll_needed, "set",
+                                     "collectives", NULL,        collective_row};

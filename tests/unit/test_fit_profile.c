@@ -51,7 +51,7 @@ put (const Folder *f, const char *name, const char *text)
 static SampleSet *
 read_text (const Folder *f, const char *name, const char *text, GError **error)
 {
-  const SampleOptions o = {NULL, -1, NULL, 0};
+  const SampleOptions o = {NULL, -1, NULL, 0, FALSE};
   g_autofree char *path = put (f, name, text);
   g_autoptr (SampleSet) s = sample_set_new ();
   if (!sample_set_read (s, path, &o, error) || !sample_set_check (s, &o, error))
@@ -211,6 +211,7 @@ test_device (Folder *f, gconstpointer data)
   g_autoptr (GError) error = NULL;
   g_autoptr (GpuProfile) truth = device ("H100-SXM-80GB", NULL);
   truth->gemm[DT_BF16].burst_efficiency = 0.8;
+  memset (truth->gemm[DT_BF16].table_s, 0, sizeof truth->gemm[DT_BF16].table_s); /* formula alone */
   truth->gemm[DT_BF16].role_factor[GEMM_WGRAD] = 1.2;
   truth->memk_fraction[MEMK_OPTIMIZER] = 0.5;
   truth->attn[ATTN_FLASH3].efficiency[PASS_BACKWARD][2] = 0.4;
@@ -349,7 +350,7 @@ test_held_out (void)
       g_build_filename (shared, "data", "ops", "aiconfigurator_gemm_bf16_us.csv", NULL);
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
     char *gpus[] = {(char *)cases[i].column, NULL};
-    const SampleOptions so = {gpus, -1, NULL, 0};
+    const SampleOptions so = {gpus, -1, NULL, 0, FALSE};
     const FitOptions fo = {0.25, 0, 1};
     g_autoptr (SampleSet) s = sample_set_new ();
     g_autoptr (FitReport) r = fit_report_new ();
@@ -380,7 +381,7 @@ test_nccl_logs (void)
     return;
   }
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
-    const SampleOptions o = {NULL, -1, NULL, 0};
+    const SampleOptions o = {NULL, -1, NULL, 0, FALSE};
     g_autoptr (SampleSet) s = sample_set_new ();
     g_autofree char *path =
         g_build_filename (shared, "data", "inputs", "nccl_tests", cases[i].file, NULL);

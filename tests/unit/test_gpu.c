@@ -50,6 +50,8 @@ round_profile (void)
   return g;
 }
 
+static GpuProfile *load_profile (const char *file);
+
 static void
 prepare (GpuProfile *g)
 {
@@ -240,6 +242,68 @@ test_attention_kernel (void)
   g_assert_cmpint (gpu_attention_kernel (g, ATTN_UNFUSED), ==, ATTN_UNFUSED);
   g->attn[ATTN_FLASH2].present = FALSE;
   g_assert_cmpint (gpu_attention_kernel (g, ATTN_FLASH2), ==, ATTN_UNFUSED);
+}
+
+/* A table with one node, of twice the formula's time there. The node is doubled; halfway to the
+ * next in m, where sqrt (x / lower) - 1 = 1/2, so x = 2.25 lower, one and a half times the formula;
+ * a shape whose eight nodes are all unmeasured, and a batch of two, are the formula's. */
+static void
+test_gemm_table (void)
+{
+  g_autoptr (GpuProfile) g = round_profile ();
+  GemmShape node = gemm (1024, 1024, 1024), between = gemm (2304, 1024, 1024),
+            far = gemm (64, 1024, 1024), two = node;
+  int at[8], hit = -1;
+  double weight[8];
+  two.batch = 2;
+  prepare (g);
+  double plain = gpu_gemm_s (g, &node, 0), mid = gpu_gemm_s (g, &between, 0),
+         away = gpu_gemm_s (g, &far, 0), both = gpu_gemm_s (g, &two, 0);
+  g_assert_true (gemm_table_around (&node, at, weight));
+  for (int c = 0; c < 8; c++)
+    if (weight[c] == 1)
+      hit = at[c];
+  g_assert_cmpint (hit, >=, 0);
+  GemmShape back = {0};
+  gemm_table_shape (hit, &back);
+  g_assert_cmpint (back.m, ==, 1024);
+  g_assert_cmpint (back.n, ==, 1024);
+  g_assert_cmpint (back.k, ==, 1024);
+  g->gemm[DT_BF16].table_s[hit] = (float)(2 * plain);
+  prepare (g);
+  ASSERT_NEAR (gpu_gemm_s (g, &node, 0), 2 * plain, 1e-6);
+  ASSERT_NEAR (gpu_gemm_s (g, &between, 0), 1.5 * mid, 1e-6);
+  ASSERT_NEAR (gpu_gemm_s (g, &far, 0), away, 1e-12);
+  ASSERT_NEAR (gpu_gemm_s (g, &two, 0), both, 1e-12);
+}
+
+/* Table and formula of the shipped profiles check each other: on every node of large GEMMs they
+ * are within a factor of 1.8, the median of a type within 12 %. */
+static void
+test_shipped_tables (void)
+{
+  static const char *const files[] = {"A100-SXM-80GB.json", "H100-SXM-80GB.json",
+                                      "B200-SXM-180GB.json", "MI355X-288GB.json",
+                                      "RTX-PRO-6000-96GB.json"};
+  for (gsize f = 0; f < G_N_ELEMENTS (files); f++) {
+    g_autoptr (GpuProfile) g = load_profile (files[f]);
+    guint n = 0, near = 0;
+    g_assert_true (g->has_table[DT_BF16]);
+    for (int i = 0; i < GEMM_TABLE_NODES; i++) {
+      GemmShape s;
+      gemm_table_shape (i, &s);
+      double r = (double)g->table_ratio[DT_BF16][i];
+      if (!(g->gemm[DT_BF16].table_s[i] > 0) ||
+          2.0 * (double)s.m * (double)s.n * (double)s.k < 1e10)
+        continue;
+      g_assert_cmpfloat (r, >, 1 / 1.8);
+      g_assert_cmpfloat (r, <, 1.8);
+      n++;
+      near += r > 0.88 && r < 1.12;
+    }
+    g_assert_cmpuint (n, >, 30);
+    g_assert_cmpuint (2 * near, >=, n);
+  }
 }
 
 static void
@@ -456,6 +520,8 @@ main (int argc, char **argv)
   g_test_add_func ("/gpu/gemm/memory-bound", test_gemm_memory_bound);
   g_test_add_func ("/gpu/gemm/sustained", test_gemm_sustained);
   g_test_add_func ("/gpu/gemm/alignment", test_gemm_alignment);
+  g_test_add_func ("/gpu/gemm/table", test_gemm_table);
+  g_test_add_func ("/gpu/shipped/tables", test_shipped_tables);
   g_test_add_func ("/gpu/memory", test_memory_kernel);
   g_test_add_func ("/gpu/attention/closed-form", test_attention);
   g_test_add_func ("/gpu/attention/kernel", test_attention_kernel);
