@@ -22,9 +22,9 @@ result_of (const CsvTable *t)
 #define ROW(id, tp, pp, mbs, comment)                                                              \
   id ",S,G,8,,2,64,256,4,,,1000,128,8,bf16," tp "," pp "," mbs ",1,M," comment "\n"
 
-/* Five layouts, published 1, 2, 3, 4, 5, predicted 10, 20, 30, 50, 40: 9 pairs agree, one does not:
- * tau = (9 - 1) / 10. Two that are predicted alike as well, of which the one is tied: tau-b = 8 /
- * sqrt (10 * 9) with 8 right, none wrong … counted below. A rate turns the order round. */
+/* Five layouts, published 1, 2, 3, 4, 5. Predicted 10, 20, 30, 50, 40: 9 pairs agree, one does not,
+ * tau = (9 - 1) / 10. With the last two alike: 9 agree, one of 10 is tied, tau-b = 9 / sqrt (10 x
+ * 9). In the opposite order: -1, and the fastest is the last. */
 static void
 test_tau (void)
 {
