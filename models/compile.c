@@ -361,7 +361,7 @@ put_gather_over (Compile *c, const CollGroup *group, double params, guint32 afte
 static void
 put_gather (Compile *c, StageParams p, guint32 after)
 {
-  put_gather_over (c, &c->p.groups.dp, p.dense, after);
+  put_gather_over (c, compile_scoped (c) ? &c->p.groups.shard : &c->p.groups.dp, p.dense, after);
   put_gather_over (c, &c->p.groups.edp, p.experts, after);
 }
 
@@ -395,7 +395,8 @@ optimizer_s (const Compile *c, StageParams held)
 {
   const Spec *s = c->s;
   gboolean divided = s->parallel.zero_stage >= 1 || c->fsdp != NULL;
-  const CollGroup *dp = c->fsdp != NULL ? &c->p.groups.shard : &c->p.groups.dp;
+  const CollGroup *dp =
+      c->fsdp != NULL || compile_scoped (c) ? &c->p.groups.shard : &c->p.groups.dp;
   const CollGroup *edp = c->fsdp != NULL ? compile_expert_shard (c) : &c->p.groups.edp;
   double params = held.dense / (divided ? (double)dp->ranks : 1.0) +
                   held.experts / (divided ? (double)edp->ranks : 1.0);

@@ -159,6 +159,13 @@ compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside)
   pc->total += (SimTime)more;
 }
 
+gboolean
+compile_scoped (const Compile *c)
+{
+  return c->fsdp == NULL && c->s->parallel.zero_stage >= 1 &&
+         c->p.groups.shard.ranks < c->p.groups.dp.ranks;
+}
+
 double
 compile_reduce_s (const Compile *c, const CollGroup *group, double params)
 {
@@ -166,7 +173,13 @@ compile_reduce_s (const Compile *c, const CollGroup *group, double params)
   CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
   if (group->ranks <= 1 || !(params > 0))
     return 0;
-  return coll_time_s (s->fabric, op, group, params * s->software.dp_reduce_bytes, NULL);
+  double bytes = params * s->software.dp_reduce_bytes;
+  const CollGroup *shard = &c->p.groups.shard;
+  if (group == &c->p.groups.dp && compile_scoped (c))
+    return coll_time_s (s->fabric, COLL_REDUCE_SCATTER, shard, bytes, NULL) +
+           coll_time_s (s->fabric, COLL_ALL_REDUCE, &c->p.groups.replica,
+                        bytes / (double)shard->ranks, NULL);
+  return coll_time_s (s->fabric, op, group, bytes, NULL);
 }
 
 gboolean

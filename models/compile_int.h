@@ -117,6 +117,10 @@ void compile_host_gap (Compile *c, PassCost *cost);
 /* Compute of a pass that runs beside so much of a dp collective is slowed by dp_overlap_slowdown.
  */
 void compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside);
+/* Is the optimizer shared out among fewer ranks than hold the parameters (zero 1 and 2 with
+ * shard_size)? Gradients are then reduced to the shards inside that group and all-reduced over the
+ * groups, and updated parameters are gathered inside it alone. */
+gboolean compile_scoped (const Compile *c);
 /* Time to reduce the gradients of so many parameters over a group (0 when there is nothing to do),
  * and whether a bucket of them is full. */
 double compile_reduce_s (const Compile *c, const CollGroup *group, double params);

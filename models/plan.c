@@ -8,159 +8,28 @@
 #include "memory.h"
 
 const char *const plan_order_names[] = {"time", "cost", "memory", NULL};
+const char *const plan_state_names[] = {
+    "unseen", "illegal", "does not fit", "too slow", "dominated", "predicted", NULL};
 
 #define UNFIT_KEPT 16
-
-/* ---- bound ---- */
-
-/* FLOPs of forward and backward of one micro-batch, over tp x cp and the peak: of a mean layer, and
- * of the head. */
-static void
-ideal (const Spec *s, double *layer_s, double *head_s)
-{
-  const ModelSpec *m = &s->model;
-  double seqs = (double)s->train.micro_batch_sequences;
-  double head = 2.0 * (double)s->train.sequence_tokens * (double)m->hidden * (double)m->vocab;
-  double all = model_flops_forward (m, s->train.sequence_tokens, m->causal);
-  double again = s->train.recompute == RECOMPUTE_FULL && !s->software.recompute_early_stop ? 1 : 0;
-  double rate =
-      gpu_peak_flops (s->gpu, s->train.precision) * (double)(s->parallel.tp * s->parallel.cp);
-  *layer_s = seqs * (3.0 + again) * MAX (0, all - head) / (double)m->num_layers / rate;
-  *head_s = seqs * 3.0 * head / rate;
-}
-
-static gboolean
-layers_alike (const ModelSpec *m)
-{
-  return m->num_experts == 0 && m->sliding_period <= 1 && m->linear_period == 0 &&
-         m->mtp_layers == 0;
-}
-
-double
-plan_bound_s (const Spec *s)
-{
-  const ParallelSpec *p = &s->parallel;
-  double layer = 0, head = 0, m = (double)spec_microbatches (s);
-  StageLayers sl = {0};
-  ideal (s, &layer, &head);
-  double mean = m * (layer * (double)s->model.num_layers + head) / (double)p->pp;
-  gboolean whole = strcmp (p->schedule, "1f1b") == 0 || strcmp (p->schedule, "gpipe") == 0 ||
-                   strcmp (p->schedule, "interleaved") == 0;
-  if (!whole || !layers_alike (&s->model) || !stage_layers_init (&sl, s, NULL))
-    return mean;
-  double before = 0, own = head;
-  for (gint64 v = 0; v < sl.n_stages; v++) {
-    if (v < p->pp - 1)
-      before += layer * (double)sl.n_layers[v];
-    if (v % p->pp == p->pp - 1)
-      own += layer * (double)sl.n_layers[v];
-  }
-  stage_layers_clear (&sl);
-  return MAX (mean, before + m * own);
-}
-
-/* ---- the list ---- */
-
-Spec
-plan_spec (const Spec *base, const PlanPoint *p)
-{
-  Spec s = *base;
-  s.parallel.tp = p->tp;
-  s.parallel.cp = p->cp;
-  s.parallel.pp = p->pp;
-  s.parallel.vpp = p->vpp;
-  s.parallel.ep = p->ep;
-  s.parallel.dp = 0;
-  s.parallel.zero_stage = p->zero_stage;
-  s.parallel.fsdp = p->fsdp;
-  s.parallel.shard_size = s.parallel.hpz_size = 0;
-  s.parallel.sequence_parallel = p->sequence_parallel;
-  s.parallel.schedule = (char *)p->schedule; /* borrowed: the copy is never cleared */
-  s.parallel.schedule_file = NULL;
-  s.parallel.layout = NULL;
-  s.train.micro_batch_sequences = p->mbs;
-  s.train.recompute = p->recompute;
-  memset (&s.hetero, 0, sizeof s.hetero);
-  return s;
-}
+#define EDGE_SLACK 1.5
+#define TELL_EVERY 256 /* points between two calls of progress */
 
 typedef struct {
   const Spec *base;
+  const PlanOptions *opt;
   PlanResult *out;
-  GArray *list; /* PlanPoint */
+  PredictCache *cache;
+  GArray *edge; /* of guint64: indices in all, of layouts that no other beats in time and memory */
+  GArray *best; /* of double: keys of the best so far, sorted, at most top */
+  double fastest_s;
+  guint64 done;
 } Search;
 
-static void
-add_point (Search *x, const PlanPoint *p)
+static PlanPoint *
+point_at (const Search *x, guint64 i)
 {
-  Spec s = plan_spec (x->base, p);
-  if (!spec_check (&s, NULL, NULL)) {
-    x->out->illegal++;
-    return;
-  }
-  PlanPoint q = *p;
-  q.bound_s = plan_bound_s (&s);
-  g_array_append_val (x->list, q);
-}
-
-static void
-list_training (Search *x, PlanPoint p)
-{
-  static const Recompute recomputes[] = {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL};
-  gint64 gbs = x->base->train.global_batch_sequences;
-  gint64 dp = x->base->cluster.gpus / (p.tp * p.cp * p.pp);
-  for (p.mbs = 1; p.mbs <= 16 && p.mbs * dp <= gbs; p.mbs *= 2)
-    for (guint r = 0; r < G_N_ELEMENTS (recomputes); r++) {
-      p.recompute = recomputes[r];
-      p.zero_stage = 1;
-      p.fsdp = FALSE;
-      add_point (x, &p);
-      p.zero_stage = 3;
-      p.fsdp = TRUE;
-      if (dp * p.cp > 1 && p.pp == 1)
-        add_point (x, &p);
-    }
-}
-
-static void
-list_pipeline (Search *x, PlanPoint p)
-{
-  gint64 layers = x->base->model.num_layers;
-  p.vpp = 1;
-  p.schedule = "1f1b";
-  list_training (x, p);
-  if (p.pp == 1)
-    return;
-  p.schedule = "zb-h1";
-  list_training (x, p);
-  p.schedule = "interleaved";
-  for (p.vpp = 2; p.vpp * p.pp <= layers + 2; p.vpp++) {
-    gint64 n = p.vpp * p.pp; /* uneven spreads are legal, and never better than a neighbour's */
-    if (layers % n == 0 || (layers + 2) % n == 0)
-      list_training (x, p);
-  }
-}
-
-static void
-list_all (Search *x)
-{
-  const Spec *b = x->base;
-  gint64 gpus = b->cluster.gpus, domain = spec_domain_gpus (b);
-  PlanPoint p = {0};
-  for (p.tp = 1; p.tp <= MIN (domain, b->model.heads); p.tp++) {
-    if (gpus % p.tp != 0)
-      continue;
-    for (p.cp = 1; p.cp == 1 || b->train.sequence_tokens / p.cp >= 2048; p.cp *= 2)
-      for (p.pp = 1; p.pp <= b->model.num_layers + 2 && p.tp * p.cp * p.pp <= gpus; p.pp++) {
-        if (gpus % (p.tp * p.cp * p.pp) != 0)
-          continue;
-        p.sequence_parallel = p.tp > 1;
-        gint64 most = MAX (b->model.num_experts, 1);
-        for (p.ep = 1; p.ep <= most && p.ep <= gpus / p.pp; p.ep *= 2)
-          list_pipeline (x, p);
-      }
-  }
-  x->out->listed = x->list->len;
+  return &g_array_index (x->out->all, PlanPoint, i);
 }
 
 /* ---- order ---- */
@@ -172,14 +41,13 @@ key_of (PlanOrder order, const PlanPoint *p)
 }
 
 static int
-by_bound (const void *a, const void *b)
+by_bound (gconstpointer a, gconstpointer b, gpointer all)
 {
-  const PlanPoint *x = a, *y = b;
+  const PlanPoint *x = &g_array_index ((GArray *)all, PlanPoint, *(const guint *)a);
+  const PlanPoint *y = &g_array_index ((GArray *)all, PlanPoint, *(const guint *)b);
   if (x->bound_s != y->bound_s)
     return x->bound_s < y->bound_s ? -1 : 1;
-  if (x->recompute != y->recompute)
-    return x->recompute < y->recompute ? -1 : 1;
-  return (x->tp > y->tp) - (x->tp < y->tp);
+  return (x->index > y->index) - (x->index < y->index);
 }
 
 static int
@@ -189,85 +57,269 @@ by_key (gconstpointer a, gconstpointer b, gpointer order)
   double kx = key_of (*(const PlanOrder *)order, x), ky = key_of (*(const PlanOrder *)order, y);
   if (kx != ky)
     return kx < ky ? -1 : 1;
-  return (x->step_s > y->step_s) - (x->step_s < y->step_s);
+  if (x->step_s != y->step_s)
+    return x->step_s < y->step_s ? -1 : 1;
+  if (x->peak_bytes != y->peak_bytes)
+    return x->peak_bytes < y->peak_bytes ? -1 : 1;
+  return (x->index > y->index) - (x->index < y->index);
 }
 
 static int
-by_peak (const void *a, const void *b)
+by_peak (gconstpointer a, gconstpointer b)
 {
   const PlanPoint *x = a, *y = b;
-  return (x->peak_bytes > y->peak_bytes) - (x->peak_bytes < y->peak_bytes);
+  if (x->peak_bytes != y->peak_bytes)
+    return x->peak_bytes < y->peak_bytes ? -1 : 1;
+  return (x->index > y->index) - (x->index < y->index);
 }
 
-/* ---- the search ---- */
+/* ---- what is proven ---- */
+
+/* What the last of the best has; INFINITY while there are too few. */
+static double
+threshold (const Search *x)
+{
+  guint top = MAX (x->opt->top, 1);
+  return x->best->len < top ? INFINITY : g_array_index (x->best, double, top - 1);
+}
+
+/* Above this bound nothing is of interest. */
+static double
+limit_s (const Search *x)
+{
+  double slack = x->opt->slack > 0 ? x->opt->slack : EDGE_SLACK;
+  if (x->opt->order == PLAN_BY_MEMORY)
+    return INFINITY;
+  return MAX (threshold (x), slack * x->fastest_s);
+}
+
+/* Whether the point cannot be on the edge, as its memory and the bound of its time tell. */
+static gboolean
+dominated (const Search *x, const PlanPoint *p)
+{
+  for (guint i = 0; i < x->edge->len; i++) {
+    const PlanPoint *e = point_at (x, g_array_index (x->edge, guint, i));
+    if (e->step_s <= p->bound_s && e->peak_bytes <= p->peak_bytes &&
+        (e->step_s < p->bound_s || e->peak_bytes < p->peak_bytes))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* A fitting point that need not be predicted. */
+static gboolean
+needless (const Search *x, const PlanPoint *p)
+{
+  double at_least = x->opt->order == PLAN_BY_MEMORY ? (double)p->peak_bytes : p->bound_s;
+  return at_least > threshold (x) && dominated (x, p);
+}
 
 static gboolean
-evaluate (const Spec *base, PlanPoint *p, PredictCache *cache)
+beats (const PlanPoint *a, const PlanPoint *b)
 {
-  Spec s = plan_spec (base, p);
-  PredictOptions o = {.only_fitting = TRUE};
+  return a->step_s <= b->step_s && a->peak_bytes <= b->peak_bytes &&
+         (a->step_s < b->step_s || a->peak_bytes < b->peak_bytes);
+}
+
+static void
+extend_edge (Search *x, guint at)
+{
+  const PlanPoint *p = point_at (x, at);
+  for (guint i = 0; i < x->edge->len; i++)
+    if (beats (point_at (x, g_array_index (x->edge, guint, i)), p))
+      return;
+  for (guint i = x->edge->len; i-- > 0;)
+    if (beats (p, point_at (x, g_array_index (x->edge, guint, i))))
+      g_array_remove_index_fast (x->edge, i);
+  g_array_append_val (x->edge, at);
+}
+
+static void
+note_prediction (Search *x, guint at)
+{
+  PlanPoint *p = point_at (x, at);
+  guint top = MAX (x->opt->top, 1), i = x->best->len;
+  double key = key_of (x->opt->order, p);
+  p->state = PLAN_PREDICTED;
+  x->fastest_s = MIN (x->fastest_s, p->step_s);
+  extend_edge (x, at);
+  while (i > 0 && key < g_array_index (x->best, double, i - 1))
+    i--;
+  if (i >= top)
+    return;
+  g_array_insert_val (x->best, i, key);
+  if (x->best->len > top)
+    g_array_set_size (x->best, top);
+}
+
+/* ---- looking at one ---- */
+
+static void
+take_result (PlanPoint *p, const Prediction *r)
+{
+  p->step_s = r->step_s;
+  p->fits = r->memory.fits;
+  p->peak_bytes = r->memory.peak_bytes;
+  p->usd_per_1e9_tokens = r->usd_per_1e9_tokens;
+  p->mfu = r->mfu;
+  memcpy (p->part_s, r->part_s, sizeof p->part_s);
+}
+
+/* memory alone, or all. */
+static gboolean
+evaluate (Search *x, PlanPoint *p, gboolean memory)
+{
+  Spec s = plan_spec (x->base, p);
+  PredictOptions o = {.only_memory = memory};
   Prediction r;
-  if (!spec_check (&s, NULL, NULL) || !predict (&s, cache, &o, &r, NULL))
+  if (!spec_check (&s, NULL, NULL) || !predict (&s, x->cache, &o, &r, NULL))
     return FALSE;
-  p->step_s = r.step_s;
-  p->fits = r.memory.fits;
-  p->peak_bytes = r.memory.peak_bytes;
-  p->usd_per_1e9_tokens = r.usd_per_1e9_tokens;
-  p->mfu = r.mfu;
-  memcpy (p->part_s, r.part_s, sizeof p->part_s);
+  take_result (p, &r);
   prediction_clear (&r);
   return TRUE;
 }
 
-/* The time that the last of the best has; nothing slower need be looked at. Not for other orders
- * than time and cost (which is time on a fixed cluster). */
-static double
-threshold (const PlanOptions *opt, const GArray *best)
+static gboolean
+look_at (Search *x, guint at, GError **error)
 {
-  if (opt->order == PLAN_BY_MEMORY || best->len < MAX (opt->top, 1))
-    return INFINITY;
-  return g_array_index (best, PlanPoint, MAX (opt->top, 1) - 1).step_s;
-}
-
-static void
-keep_unfit (PlanResult *out, const PlanPoint *p)
-{
-  out->n_unfit++;
-  g_array_append_val (out->unfit, *p);
-  if (out->unfit->len < 4 * UNFIT_KEPT)
-    return;
-  qsort (out->unfit->data, out->unfit->len, sizeof (PlanPoint), by_peak);
-  g_array_set_size (out->unfit, UNFIT_KEPT);
-}
-
-/* Sorted insertion: the list of the predicted stays in order. */
-static void
-keep (GArray *best, const PlanPoint *p, PlanOrder order)
-{
-  guint i = best->len;
-  while (i > 0 && by_key (p, &g_array_index (best, PlanPoint, i - 1), &order) < 0)
-    i--;
-  g_array_insert_val (best, i, *p);
-}
-
-static void
-mark_pareto (GArray *points)
-{
-  for (guint i = 0; i < points->len; i++) {
-    PlanPoint *p = &g_array_index (points, PlanPoint, i);
-    p->pareto = TRUE;
-    for (guint k = 0; k < points->len && p->pareto; k++) {
-      const PlanPoint *q = &g_array_index (points, PlanPoint, k);
-      p->pareto = !(q->step_s <= p->step_s && q->peak_bytes <= p->peak_bytes &&
-                    (q->step_s < p->step_s || q->peak_bytes < p->peak_bytes));
-    }
+  PlanPoint *p = point_at (x, at);
+  if (!evaluate (x, p, TRUE)) {
+    p->state = PLAN_ILLEGAL;
+    return TRUE;
   }
+  p->state = p->fits ? PLAN_DOMINATED : PLAN_UNFIT;
+  if (!p->fits || (!x->opt->exhaustive && needless (x, p)))
+    return TRUE;
+  if (x->opt->known_only) {
+    x->out->missing++;
+    return TRUE;
+  }
+  if (!evaluate (x, p, FALSE)) {
+    p->state = PLAN_ILLEGAL;
+    return TRUE;
+  }
+  x->out->made++;
+  note_prediction (x, at);
+  return x->opt->took == NULL || x->opt->took (x->opt->data, p, error);
+}
+
+/* Earlier predictions go first: they are what the others are held against. */
+static void
+take_known (Search *x)
+{
+  for (guint i = 0; x->opt->known != NULL && i < x->out->all->len; i++) {
+    PlanPoint *p = point_at (x, i);
+    if (!x->opt->known (x->opt->data, p))
+      continue;
+    p->fits = TRUE;
+    note_prediction (x, i);
+  }
+}
+
+static gboolean
+stopped (const PlanOptions *opt)
+{
+  if (opt->stop != NULL && *opt->stop != 0)
+    return TRUE;
+  /* lint: allow clock: cut short only on request, and then it says so (complete) */
+  return opt->deadline != 0 && g_get_monotonic_time () > opt->deadline;
+}
+
+static void
+tell (const Search *x)
+{
+  const PlanPoint *best = NULL;
+  if (x->opt->progress == NULL || x->done % TELL_EVERY != 0)
+    return;
+  for (guint i = 0; i < x->edge->len; i++) {
+    const PlanPoint *e = point_at (x, g_array_index (x->edge, guint, i));
+    if (best == NULL || by_key (e, best, (gpointer)&x->opt->order) < 0)
+      best = e;
+  }
+  x->opt->progress (x->opt->data, x->done, x->out->all->len, best);
+}
+
+static gboolean
+search (Search *x, GError **error)
+{
+  guint n = x->out->all->len;
+  g_autofree guint *turn = g_new (guint, n + 1);
+  for (guint i = 0; i < n; i++)
+    turn[i] = i;
+  if (n > 1)
+    g_qsort_with_data (turn, (gint)n, sizeof *turn, by_bound, x->out->all);
+  take_known (x);
+  for (guint k = 0; k < n; k++, x->done++) {
+    const PlanPoint *p = point_at (x, turn[k]);
+    if (!x->opt->exhaustive && p->bound_s > limit_s (x))
+      break;
+    if (stopped (x->opt)) {
+      x->out->complete = FALSE;
+      break;
+    }
+    tell (x);
+    if (p->state == PLAN_UNSEEN && !look_at (x, turn[k], error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* ---- the answer ---- */
+
+/* By the final best and edge: the same whatever was predicted beyond what was needed. */
+static void
+settle_point (const Search *x, PlanPoint *p)
+{
+  if (p->state == PLAN_ILLEGAL || x->opt->exhaustive)
+    return;
+  if (p->bound_s > limit_s (x))
+    p->state = PLAN_SLOW;
+  else if (p->state == PLAN_PREDICTED && needless (x, p))
+    p->state = PLAN_DOMINATED;
+}
+
+static void
+count (PlanResult *out, const PlanPoint *p)
+{
+  out->listed += p->state != PLAN_ILLEGAL;
+  out->illegal += p->state == PLAN_ILLEGAL;
+  out->n_unfit += p->state == PLAN_UNFIT;
+  out->pruned += p->state == PLAN_SLOW || p->state == PLAN_DOMINATED;
+  out->predicted += p->state == PLAN_PREDICTED;
+}
+
+/* Layouts whose schedule cannot be made are found out only when looked at; those beyond the limit
+ * are left as they are, so that the numbers do not depend on how far a run looked. */
+static void
+settle (Search *x)
+{
+  PlanResult *out = x->out;
+  double slack = x->opt->slack > 0 ? x->opt->slack : EDGE_SLACK;
+  for (guint i = 0; i < x->edge->len; i++) {
+    PlanPoint *e = point_at (x, g_array_index (x->edge, guint, i));
+    e->pareto = x->opt->order == PLAN_BY_MEMORY || e->step_s <= slack * x->fastest_s;
+  }
+  for (guint i = 0; i < out->all->len; i++) {
+    PlanPoint *p = point_at (x, i);
+    if (p->state == PLAN_ILLEGAL && !x->opt->exhaustive && p->bound_s > limit_s (x))
+      p->state = PLAN_SLOW;
+    settle_point (x, p);
+    count (out, p);
+    if (p->state == PLAN_PREDICTED)
+      g_array_append_val (out->points, *p);
+    if (p->state == PLAN_UNFIT)
+      g_array_append_val (out->unfit, *p);
+  }
+  g_array_sort_with_data (out->points, by_key, (gpointer)&x->opt->order);
+  g_array_sort (out->unfit, by_peak);
+  g_array_set_size (out->unfit, MIN (out->unfit->len, UNFIT_KEPT));
 }
 
 static void
 own_layout (const Spec *base, PredictCache *cache, PlanPoint *own)
 {
   Prediction r;
+  Spec s = *base;
   *own = (PlanPoint){.tp = base->parallel.tp,
                      .cp = base->parallel.cp,
                      .pp = base->parallel.pp,
@@ -279,71 +331,33 @@ own_layout (const Spec *base, PredictCache *cache, PlanPoint *own)
                      .sequence_parallel = base->parallel.sequence_parallel,
                      .recompute = base->train.recompute,
                      .schedule = base->parallel.schedule};
-  if (!predict (base, cache, NULL, &r, NULL))
+  memset (&s.hetero, 0, sizeof s.hetero);
+  if (own->schedule == NULL || !spec_check (&s, NULL, NULL) || !predict (&s, cache, NULL, &r, NULL))
     return;
-  own->step_s = r.step_s;
-  own->fits = r.memory.fits;
-  own->peak_bytes = r.memory.peak_bytes;
-  own->mfu = r.mfu;
-  own->usd_per_1e9_tokens = r.usd_per_1e9_tokens;
-  memcpy (own->part_s, r.part_s, sizeof own->part_s);
+  own->state = PLAN_PREDICTED;
+  take_result (own, &r);
   prediction_clear (&r);
 }
 
-static gboolean
-search (Search *x, const PlanOptions *opt, PredictCache *cache)
+/* The points of this part, from the list of all. */
+static void
+list_part (const Spec *base, const PlanOptions *opt, GArray *all)
 {
-  PlanResult *out = x->out;
-  for (guint i = 0; i < x->list->len; i++) {
-    PlanPoint *p = &g_array_index (x->list, PlanPoint, i);
-    if (p->bound_s > threshold (opt, out->points)) {
-      out->pruned = x->list->len - i;
-      break;
-    }
-    /* lint: allow clock: cut short only on request, and then it says so (complete) */
-    if (opt->deadline != 0 && g_get_monotonic_time () > opt->deadline)
-      return FALSE;
-    if (!evaluate (x->base, p, cache)) {
-      out->illegal++;
-      continue;
-    }
-    if (!p->fits) {
-      keep_unfit (out, p);
-      continue;
-    }
-    out->predicted++;
-    keep (out->points, p, opt->order);
-    if (opt->progress != NULL && out->predicted % 256 == 0)
-      opt->progress (opt->data, i, x->list->len, &g_array_index (out->points, PlanPoint, 0));
-  }
-  return TRUE;
+  plan_list (base, opt->allow, opt->data, all);
+  guint64 step = MAX (opt->step, 1), n = 0;
+  for (guint64 i = opt->first; step > 1 && i < all->len; i += step)
+    g_array_index (all, PlanPoint, n++) = g_array_index (all, PlanPoint, i);
+  if (step > 1)
+    g_array_set_size (all, (guint)n);
 }
 
-gboolean
-plan_run (const Spec *base, const PlanOptions *opt, PlanResult *out, GError **error)
+static gboolean
+nothing_fits (const Spec *base, const PlanResult *out, GError **error)
 {
-  g_autoptr (PredictCache) cache = predict_cache_new ();
-  memset (out, 0, sizeof *out);
-  out->points = g_array_new (FALSE, TRUE, sizeof (PlanPoint));
-  out->unfit = g_array_new (FALSE, TRUE, sizeof (PlanPoint));
-  Search x = {base, out, g_array_new (FALSE, TRUE, sizeof (PlanPoint))};
-  own_layout (base, cache, &out->own);
-  list_all (&x);
-  if (x.list->len > 1)
-    qsort (x.list->data, x.list->len, sizeof (PlanPoint), by_bound);
-  out->complete = search (&x, opt, cache);
-  if (out->unfit->len > 1)
-    qsort (out->unfit->data, out->unfit->len, sizeof (PlanPoint), by_peak);
-  g_array_set_size (out->unfit, MIN (out->unfit->len, UNFIT_KEPT));
-  mark_pareto (out->points);
-  g_array_unref (x.list);
-  if (out->points->len > 0 || !out->complete)
-    return TRUE;
   if (out->unfit->len > 0)
     g_set_error (error, SPEC_ERROR, SPEC_ERROR_INCONSISTENT,
                  "no layout of %s fits %" G_GINT64_FORMAT
-                 " x %s: the smallest needs %.1f of %.1f GiB "
-                 "a GPU",
+                 " x %s: the smallest needs %.1f of %.1f GiB a GPU",
                  base->model.name, base->cluster.gpus, gpu_name (base->gpu),
                  (double)g_array_index (out->unfit, PlanPoint, 0).peak_bytes / (1 << 30),
                  (double)gpu_capacity_bytes (base->gpu) / (1 << 30));
@@ -352,8 +366,32 @@ plan_run (const Spec *base, const PlanOptions *opt, PlanResult *out, GError **er
                  "no layout is legal: %" G_GINT64_FORMAT " GPUs and a batch of %" G_GINT64_FORMAT
                  " sequences do not go together",
                  base->cluster.gpus, base->train.global_batch_sequences);
-  plan_clear (out);
   return FALSE;
+}
+
+gboolean
+plan_run (const Spec *base, const PlanOptions *opt, PlanResult *out, GError **error)
+{
+  g_autoptr (PredictCache) cache = predict_cache_new ();
+  g_autoptr (GArray) edge = g_array_new (FALSE, FALSE, sizeof (guint));
+  g_autoptr (GArray) best = g_array_new (FALSE, FALSE, sizeof (double));
+  memset (out, 0, sizeof *out);
+  out->points = g_array_new (FALSE, TRUE, sizeof (PlanPoint));
+  out->unfit = g_array_new (FALSE, TRUE, sizeof (PlanPoint));
+  out->all = g_array_new (FALSE, TRUE, sizeof (PlanPoint));
+  out->complete = TRUE;
+  Search x = {base, opt, out, cache, edge, best, INFINITY, 0};
+  own_layout (base, cache, &out->own);
+  list_part (base, opt, out->all);
+  gboolean ok = search (&x, error);
+  if (ok) {
+    settle (&x);
+    ok = out->points->len > 0 || !out->complete || opt->step > 1 || out->missing > 0 ||
+         nothing_fits (base, out, error);
+  }
+  if (!ok)
+    plan_clear (out);
+  return ok;
 }
 
 void
@@ -361,10 +399,13 @@ plan_clear (PlanResult *r)
 {
   g_clear_pointer (&r->points, g_array_unref);
   g_clear_pointer (&r->unfit, g_array_unref);
+  g_clear_pointer (&r->all, g_array_unref);
 }
 
-char *
-plan_why (const PlanPoint *a, const PlanPoint *b)
+/* ---- why ---- */
+
+static char *
+why_slower (const PlanPoint *a, const PlanPoint *b)
 {
   guint worst = 0;
   for (guint i = 1; i < PART_COUNT; i++)
@@ -373,4 +414,28 @@ plan_why (const PlanPoint *a, const PlanPoint *b)
   return g_strdup_printf ("slower by %.1f %%: %s %.3g s more",
                           100.0 * (b->step_s / a->step_s - 1.0), part_names[worst],
                           b->part_s[worst] - a->part_s[worst]);
+}
+
+char *
+plan_why (PlanOrder order, const PlanPoint *a, const PlanPoint *b, gint64 capacity_bytes)
+{
+  const double gib = 1 << 30;
+  double bound_pct = a != NULL && a->step_s > 0 ? 100.0 * (b->bound_s / a->step_s - 1.0) : 0;
+  if (b->state == PLAN_UNFIT || (b->step_s > 0 && !b->fits))
+    return g_strdup_printf ("does not fit: %.1f GiB, %.1f too many", (double)b->peak_bytes / gib,
+                            (double)(b->peak_bytes - capacity_bytes) / gib);
+  if (b->state == PLAN_SLOW)
+    return g_strdup_printf ("slower by %.1f %% at least: its compute alone takes %.4g s", bound_pct,
+                            b->bound_s);
+  if (b->state == PLAN_DOMINATED)
+    return g_strdup_printf ("slower by %.1f %% at least, without less memory than a layout that is "
+                            "as fast",
+                            bound_pct);
+  if (b->state != PLAN_PREDICTED || a == NULL || a == b)
+    return g_strdup (b->state == PLAN_UNSEEN ? "not looked at" : "");
+  if (order == PLAN_BY_MEMORY && b->peak_bytes > a->peak_bytes)
+    return g_strdup_printf ("%.2f GiB more", (double)(b->peak_bytes - a->peak_bytes) / gib);
+  if (b->step_s > a->step_s)
+    return why_slower (a, b);
+  return g_strdup (b->step_s < a->step_s ? "faster" : "as fast");
 }

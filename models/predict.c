@@ -283,7 +283,7 @@ run_step (const Spec *s, const SchedTable *t, const StageLayers *sl, const Predi
   g_autofree gint64 *layers = layers_of_table (t, sl, &out->rank_layers);
   if (!memory_estimate (s, t, layers, &out->memory, error))
     return FALSE;
-  if (opt != NULL && opt->only_fitting && !out->memory.fits)
+  if (opt != NULL && (opt->only_memory || (opt->only_fitting && !out->memory.fits)))
     return TRUE;
   guint last = 0;
   if (!run_healthy (s, t, sl, opt, out, &last, error) || !check_limit (s, out, error))

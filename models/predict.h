@@ -50,6 +50,7 @@ typedef struct {
   guint trace_first, trace_last;
   gboolean programs;     /* build the whole programs even where compile_eval would do */
   gboolean only_fitting; /* a layout that does not fit is not run: step_s stays 0 */
+  gboolean only_memory;  /* nothing is run */
 } PredictOptions;
 
 /* cache and opt may be NULL. */

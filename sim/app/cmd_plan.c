@@ -1,16 +1,19 @@
+#include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "commands.h"
-#include "json_write.h"
-#include "plan.h"
-#include "report.h"
+#include "identity.h"
+#include "plan_report.h"
+#include "plan_store.h"
 #include "scenario.h"
+#include "text.h"
 
 typedef struct {
   gint top;
-  char *by, *progress;
-  double seconds;
+  char *by, *progress, *shard, **only;
+  double seconds, slack;
+  gboolean resume, merge;
 } PlanFlags;
 
 static void
@@ -18,237 +21,349 @@ flags_clear (PlanFlags *f)
 {
   g_free (f->by);
   g_free (f->progress);
+  g_free (f->shard);
+  g_strfreev (f->only);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (PlanFlags, flags_clear)
 
-static void
-layout_text (GString *out, const PlanPoint *p)
-{
-  g_string_append_printf (out,
-                          "tp %" G_GINT64_FORMAT " cp %" G_GINT64_FORMAT " pp %" G_GINT64_FORMAT
-                          " vpp %" G_GINT64_FORMAT " ep %" G_GINT64_FORMAT " mb %" G_GINT64_FORMAT
-                          " %s %s recompute %s",
-                          p->tp, p->cp, p->pp, p->vpp, p->ep, p->mbs, p->schedule,
-                          p->fsdp             ? "fsdp"
-                          : p->zero_stage > 0 ? "zero1"
-                                              : "ddp",
-                          recompute_names[p->recompute]);
-}
+/* lint: allow state: a signal has no other way in */
+static volatile sig_atomic_t stop_asked;
 
 static void
-text_row (GString *out, const PlanPoint *best, const PlanPoint *p, const char *mark)
+ask_stop (int signal_number G_GNUC_UNUSED)
 {
-  g_string_append_printf (out, "%-4s %10.4f s  MFU %4.1f %%  %6.1f GiB %s  ", mark, p->step_s,
-                          100 * p->mfu, (double)p->peak_bytes / (1 << 30), p->pareto ? "*" : " ");
-  layout_text (out, p);
-  if (best != NULL && best != p && p->step_s > best->step_s) {
-    g_autofree char *why = plan_why (best, p);
-    g_string_append_printf (out, "   %s", why);
-  }
-  g_string_append_c (out, '\n');
+  stop_asked = 1;
 }
 
-#define LOSERS 8 /* shown behind the best */
-
-static void
-plan_text (GString *out, const Spec *s, const PlanResult *r, const PlanFlags *f)
-{
-  guint top = MIN ((guint)f->top, r->points->len);
-  const PlanPoint *best = r->points->len > 0 ? &g_array_index (r->points, PlanPoint, 0) : NULL;
-  g_string_append_printf (
-      out,
-      "%s: %s on %" G_GINT64_FORMAT " x %s\n%" G_GUINT64_FORMAT " legal layouts, %" G_GUINT64_FORMAT
-      " predicted, %" G_GUINT64_FORMAT " do not fit, %" G_GUINT64_FORMAT
-      " cannot be among the best even at peak rate%s\n\n",
-      s->name, s->model.name, s->cluster.gpus, gpu_name (s->gpu), r->listed, r->predicted,
-      r->n_unfit, r->pruned, r->complete ? "" : " (stopped before the end: best so far)");
-  g_string_append (out, "best (*: no other is both faster and smaller)\n");
-  for (guint i = 0; i < top; i++) {
-    g_autofree char *mark = g_strdup_printf ("%u", i + 1);
-    text_row (out, best, &g_array_index (r->points, PlanPoint, i), mark);
-  }
-  g_string_append (out, "\nthe next, and why they lost\n");
-  for (guint i = top; i < MIN (top + LOSERS, r->points->len); i++)
-    text_row (out, best, &g_array_index (r->points, PlanPoint, i), "");
-  for (guint i = 0; i < MIN (LOSERS / 2, r->unfit->len); i++) {
-    const PlanPoint *p = &g_array_index (r->unfit, PlanPoint, i);
-    g_string_append_printf (out, "     does not fit: %.1f of %.1f GiB                 ",
-                            (double)p->peak_bytes / (1 << 30),
-                            (double)gpu_capacity_bytes (s->gpu) / (1 << 30));
-    layout_text (out, p);
-    g_string_append_c (out, '\n');
-  }
-  if (r->own.step_s > 0 && best != NULL) {
-    g_string_append (out, "\nthe scenario's own layout\n");
-    text_row (out, best, &r->own, r->own.fits ? "" : "!");
-    if (!r->own.fits)
-      g_string_append (out, "     (!: does not fit)\n");
-  }
-}
-
-static void
-json_point (JsonWriter *w, const char *key, const PlanPoint *best, const PlanPoint *p)
-{
-  jw_begin_object (w, key);
-  jw_begin_object (w, "parallel");
-  jw_int (w, "tp", p->tp);
-  jw_int (w, "cp", p->cp);
-  jw_int (w, "pp", p->pp);
-  jw_int (w, "vpp", p->vpp);
-  jw_int (w, "ep", p->ep);
-  jw_bool (w, "sequence_parallel", p->sequence_parallel);
-  jw_string (w, "schedule", p->schedule);
-  jw_int (w, "zero_stage", p->zero_stage);
-  jw_bool (w, "fsdp", p->fsdp);
-  jw_end_object (w);
-  jw_int (w, "micro_batch_sequences", p->mbs);
-  jw_string (w, "recompute", recompute_names[p->recompute]);
-  if (p->step_s > 0)
-    jw_double (w, "step_time_s", p->step_s);
-  else
-    jw_null (w, "step_time_s");
-  jw_double (w, "mfu", p->mfu);
-  jw_int (w, "peak_bytes", p->peak_bytes);
-  jw_bool (w, "fits", p->fits);
-  jw_bool (w, "pareto", p->pareto);
-  if (p->usd_per_1e9_tokens > 0)
-    jw_double (w, "usd_per_1e9_tokens", p->usd_per_1e9_tokens);
-  else
-    jw_null (w, "usd_per_1e9_tokens");
-  g_autofree char *why = !p->fits ? g_strdup ("does not fit the memory")
-                         : best != NULL && p->step_s > best->step_s ? plan_why (best, p)
-                                                                    : g_strdup ("");
-  jw_string (w, "why", why);
-  jw_end_object (w);
-}
-
-static void
-plan_json (GString *out, const Spec *s, const PlanResult *r, const PlanFlags *f)
-{
-  g_autoptr (JsonWriter) w = json_writer_new (out, 1);
-  const PlanPoint *best = r->points->len > 0 ? &g_array_index (r->points, PlanPoint, 0) : NULL;
-  guint n = MIN ((guint)f->top + LOSERS, r->points->len);
-  jw_begin_object (w, NULL);
-  jw_string (w, "name", s->name);
-  jw_int (w, "gpus", s->cluster.gpus);
-  jw_string (w, "order", f->by != NULL ? f->by : "time");
-  jw_int (w, "listed", (gint64)r->listed);
-  jw_int (w, "predicted", (gint64)r->predicted);
-  jw_int (w, "unfit", (gint64)r->n_unfit);
-  jw_int (w, "pruned", (gint64)r->pruned);
-  jw_bool (w, "complete", r->complete);
-  jw_begin_array (w, "layouts");
-  for (guint i = 0; i < n; i++)
-    json_point (w, NULL, best, &g_array_index (r->points, PlanPoint, i));
-  jw_end_array (w);
-  jw_begin_array (w, "unfit_layouts");
-  for (guint i = 0; i < MIN (LOSERS, r->unfit->len); i++)
-    json_point (w, NULL, best, &g_array_index (r->unfit, PlanPoint, i));
-  jw_end_array (w);
-  if (r->own.step_s > 0)
-    json_point (w, "own", best, &r->own);
-  jw_end_object (w);
-  g_string_append_c (out, '\n');
-}
-
-static void
-plan_csv (GString *out, const PlanResult *r)
-{
-  g_string_append (out, "tp,cp,pp,vpp,ep,micro_batch_sequences,schedule,zero_stage,fsdp,recompute,"
-                        "step_time_s,mfu,peak_bytes,pareto\n");
-  for (guint i = 0; i < r->points->len; i++) {
-    const PlanPoint *p = &g_array_index (r->points, PlanPoint, i);
-    g_string_append_printf (out,
-                            "%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
-                            ",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
-                            ",%s,%" G_GINT64_FORMAT ",%d,%s,%.9g,%.6g,%" G_GINT64_FORMAT ",%d\n",
-                            p->tp, p->cp, p->pp, p->vpp, p->ep, p->mbs, p->schedule, p->zero_stage,
-                            p->fsdp, recompute_names[p->recompute], p->step_s, p->mfu,
-                            p->peak_bytes, p->pareto);
-  }
-}
-
-static void
-show_progress (gpointer data, guint64 done, guint64 of, const PlanPoint *best)
-{
-  (void)data;
-  g_printerr ("\r%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " layouts, best %.4f s   ", done, of,
-              best->step_s);
-}
+static gboolean usage (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 static gboolean
-parse_order (const char *by, PlanOrder *out, GError **error)
+usage (GError **error, const char *format, ...)
 {
-  *out = PLAN_BY_TIME;
-  for (int i = 0; by != NULL && plan_order_names[i] != NULL; i++)
-    if (g_strcmp0 (by, plan_order_names[i]) == 0) {
-      *out = (PlanOrder)i;
-      return TRUE;
-    }
-  if (by == NULL)
-    return TRUE;
-  g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
-               "--by: no such order (found \"%.40s\"; allowed: time, cost, memory)", by);
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error_literal (error, CLI_ERROR, CLI_ERROR_USAGE, message);
   return FALSE;
 }
 
-static gboolean
-run (const char *path, const CliCommon *c, const PlanFlags *f, GError **error)
+/* ---- --only ---- */
+
+typedef enum {
+  ONLY_TP,
+  ONLY_CP,
+  ONLY_PP,
+  ONLY_VPP,
+  ONLY_EP,
+  ONLY_MBS,
+  ONLY_ZERO,
+  ONLY_SCHEDULE,
+  ONLY_RECOMPUTE
+} OnlyKey;
+static const char *const only_names[] = {
+    "tp",         "cp",       "pp",        "vpp", "ep", "micro_batch_sequences",
+    "zero_stage", "schedule", "recompute", NULL};
+
+typedef struct {
+  OnlyKey key;
+  char **values;
+} Only;
+
+static void
+only_clear (gpointer p)
 {
-  Spec s;
-  PlanResult r;
-  PlanOptions o = {.top = (guint)f->top};
-  gboolean shown = g_strcmp0 (f->progress, "always") == 0 ||
-                   (g_strcmp0 (f->progress, "never") != 0 && !c->quiet && isatty (STDERR_FILENO));
-  if (!parse_order (f->by, &o.order, error) ||
-      !scenario_load (path, (const char *const *)c->sets, &s, error))
+  g_strfreev (((Only *)p)->values);
+}
+
+static gboolean
+parse_only (const char *text, Only *out, GError **error)
+{
+  g_auto (GStrv) parts = g_strsplit (text, "=", 2);
+  int key = -1;
+  for (int i = 0; only_names[i] != NULL; i++)
+    if (g_strcmp0 (parts[0], only_names[i]) == 0)
+      key = i;
+  if (key < 0 || parts[1] == NULL || *parts[1] == '\0') {
+    g_autofree char *quoted = text_quoted (text), *all = text_list (only_names, 20);
+    return usage (error, "--only: no KEY=V1,V2 (found %s; keys: %s)", quoted, all);
+  }
+  g_auto (GStrv) values = g_strsplit (parts[1], ",", -1);
+  const char *const *names = key == ONLY_SCHEDULE    ? sched_names
+                             : key == ONLY_RECOMPUTE ? (const char *const *)recompute_names
+                                                     : NULL;
+  for (gsize i = 0; values[i] != NULL; i++) {
+    guint64 v;
+    if (names != NULL ? g_strv_contains (names, values[i])
+                      : g_ascii_string_to_unsigned (values[i], 10, 0, 1000000, &v, NULL))
+      continue;
+    g_autofree char *quoted = text_quoted (values[i]);
+    g_autofree char *all = names != NULL ? text_list (names, 20) : g_strdup ("a whole number");
+    return usage (error, "--only %s: not a value (found %s; allowed: %s)", only_names[key], quoted,
+                  all);
+  }
+  *out = (Only){(OnlyKey)key, g_steal_pointer (&values)};
+  return TRUE;
+}
+
+static gboolean
+one_of (const Only *o, const PlanPoint *p)
+{
+  const gint64 numbers[] = {p->tp, p->cp, p->pp, p->vpp, p->ep, p->mbs, p->zero_stage};
+  if (o->key == ONLY_SCHEDULE)
+    return g_strv_contains ((const char *const *)o->values, p->schedule);
+  if (o->key == ONLY_RECOMPUTE)
+    return g_strv_contains ((const char *const *)o->values, recompute_names[p->recompute]);
+  for (gsize i = 0; o->values[i] != NULL; i++)
+    if (g_ascii_strtoll (o->values[i], NULL, 10) == numbers[o->key])
+      return TRUE;
+  return FALSE;
+}
+
+/* ---- a search ---- */
+
+typedef struct {
+  const CliCommon *c;
+  const PlanFlags *f;
+  Spec spec;
+  gboolean loaded;
+  PlanOrder order;
+  char *own_wrong; /* why the scenario's own layout cannot be */
+  guint64 first, step;
+  GArray *only; /* Only */
+  PlanStore *store;
+} Job;
+
+static void
+job_clear (Job *j)
+{
+  if (j->loaded)
+    spec_clear (&j->spec);
+  g_free (j->own_wrong);
+  g_clear_pointer (&j->only, g_array_unref);
+  plan_store_free (j->store);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_clear)
+
+static gboolean
+allowed (gpointer data, const PlanPoint *p)
+{
+  const Job *j = data;
+  for (guint i = 0; i < j->only->len; i++)
+    if (!one_of (&g_array_index (j->only, Only, i), p))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+known (gpointer data, PlanPoint *p)
+{
+  return plan_store_known (((Job *)data)->store, p);
+}
+
+static gboolean
+took (gpointer data, const PlanPoint *p, GError **error)
+{
+  return plan_store_took (((Job *)data)->store, p, error);
+}
+
+static void
+show_progress (gpointer data G_GNUC_UNUSED, guint64 done, guint64 of, const PlanPoint *best)
+{
+  g_printerr ("\r%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " layouts", done, of);
+  if (best != NULL)
+    g_printerr (", best %.4f s, %.1f GiB   ", best->step_s, (double)best->peak_bytes / (1 << 30));
+}
+
+static gboolean
+check_flags (Job *j, GError **error)
+{
+  static const char *const modes[] = {"auto", "always", "never", NULL};
+  const PlanFlags *f = j->f;
+  if (f->top < 1 || f->top > 100000)
+    return usage (error, "--top: out of range (found %d; allowed: 1 to 100000)", f->top);
+  if (f->progress != NULL && !g_strv_contains (modes, f->progress))
+    return usage (error, "--progress: unknown name (found \"%.40s\"; allowed: auto, always, never)",
+                  f->progress);
+  if (!(f->slack >= 1 && f->slack <= 1e6))
+    return usage (error, "--slack: out of range (found %g; allowed: 1 to 1e6)", f->slack);
+  if (!(f->seconds >= 0 && f->seconds < 1e9))
+    return usage (error, "--seconds: out of range (found %g; allowed: 0 to 1e9)", f->seconds);
+  for (int i = 0; f->by != NULL && plan_order_names[i] != NULL; i++)
+    if (strcmp (f->by, plan_order_names[i]) == 0)
+      j->order = (PlanOrder)i;
+  if (f->by != NULL && strcmp (f->by, plan_order_names[j->order]) != 0)
+    return usage (error, "--by: no such order (found \"%.40s\"; allowed: time, cost, memory)",
+                  f->by);
+  if (f->resume && j->c->output == NULL)
+    return usage (error, "--resume: the result must be a file (add -o FILE)");
+  if (f->merge && (f->shard != NULL || f->resume))
+    return usage (error, "--merge: takes the scenario, the files of the shards and -o");
+  for (gsize i = 0; f->only != NULL && f->only[i] != NULL; i++) {
+    Only o;
+    if (!parse_only (f->only[i], &o, error))
+      return FALSE;
+    g_array_append_val (j->only, o);
+  }
+  return sweep_shard_parse (f->shard, &j->first, &j->step, error);
+}
+
+/* A scenario that gives a layout must give one that can be; one that gives none need not start with
+ * one. */
+static gboolean
+load (Job *j, const char *path, GError **error)
+{
+  g_autoptr (JsonDoc) doc = scenario_document (path, (const char *const *)j->c->sets, error);
+  if (doc == NULL)
     return FALSE;
+  JsonRef root = json_root (doc);
+  g_autoptr (Identity) id = identity_new ();
+  identity_document (id, doc);
+  for (gsize i = 0; j->f->only != NULL && j->f->only[i] != NULL; i++)
+    identity_text (id, j->f->only[i]);
+  j->store = plan_store_new (identity_get (id), j->first, j->step);
+  if (json_has (&root, "parallel"))
+    return j->loaded = scenario_read (doc, &j->spec, error);
+  j->loaded = scenario_read_unchecked (doc, &j->spec, error);
+  g_autoptr (GError) why = NULL;
+  if (j->loaded && j->spec.cluster.gpus <= 0)
+    j->spec.cluster.gpus = j->spec.cluster.nodes * j->spec.cluster.gpus_per_node;
+  Spec own = j->spec;
+  if (j->loaded && !spec_check (&own, NULL, &why))
+    j->own_wrong = g_strdup (why->message);
+  return j->loaded;
+}
+
+static gboolean
+write_result (Job *j, const PlanResult *r, GError **error)
+{
+  const PlanShow show = {(guint)j->f->top, j->order, j->own_wrong};
+  g_autoptr (GString) out = g_string_new (NULL);
+  if (j->f->shard != NULL)
+    plan_store_shard_text (j->store, r, out);
+  else if (j->c->format == FORMAT_JSON)
+    plan_json (out, &j->spec, r, &show);
+  else if (j->c->format == FORMAT_CSV)
+    plan_csv (out, &j->spec, r, &show);
+  else
+    plan_text (out, &j->spec, r, &show);
+  return cli_output (j->c, out->str, (gssize)out->len, error);
+}
+
+/* Stopped: a part of a shard is of no use, and a file is not to look like a whole answer unless a
+ * time was set. What was predicted is in the journal. */
+static gboolean
+finish (Job *j, const PlanResult *r, GError **error)
+{
+  if (r->missing > 0) {
+    g_set_error (error, CLI_ERROR, CLI_ERROR_FAILED,
+                 "%" G_GUINT64_FORMAT " predictions are not in the shards", r->missing);
+    return FALSE;
+  }
+  gboolean keep = !r->complete && j->c->output != NULL;
+  if (keep && (j->f->shard != NULL || stop_asked != 0)) {
+    g_set_error (error, CLI_ERROR, CLI_ERROR_FAILED,
+                 "plan: stopped after %" G_GUINT64_FORMAT
+                 " predictions; the same command with --resume goes on",
+                 plan_store_count (j->store) + r->made);
+    return FALSE;
+  }
+  if (!write_result (j, r, error))
+    return FALSE;
+  if (!keep)
+    plan_store_drop (j->store);
+  return TRUE;
+}
+
+static gboolean
+search (Job *j, GError **error)
+{
+  const PlanFlags *f = j->f;
+  PlanResult r;
+  PlanOptions o = {.order = j->order,
+                   .top = (guint)f->top + PLAN_LOSERS,
+                   .slack = f->slack,
+                   .stop = &stop_asked,
+                   .first = j->first,
+                   .step = j->step,
+                   .data = j,
+                   .allow = allowed,
+                   .known = known,
+                   .known_only = f->merge,
+                   .took = took};
+  gboolean shown =
+      g_strcmp0 (f->progress, "always") == 0 ||
+      (g_strcmp0 (f->progress, "never") != 0 && !j->c->quiet && isatty (STDERR_FILENO));
   if (f->seconds > 0)
     o.deadline = g_get_monotonic_time () + (gint64)(f->seconds * 1e6);
   if (shown)
     o.progress = show_progress;
-  if (!plan_run (&s, &o, &r, error)) {
-    spec_clear (&s);
-    return FALSE;
-  }
+  struct sigaction act = {.sa_handler = ask_stop}, before_int, before_term;
+  sigaction (SIGINT, &act, &before_int);
+  sigaction (SIGTERM, &act, &before_term);
+  gboolean ok = plan_run (&j->spec, &o, &r, error);
+  sigaction (SIGINT, &before_int, NULL);
+  sigaction (SIGTERM, &before_term, NULL);
   if (shown)
-    g_printerr ("\r%60s\r", "");
-  g_autoptr (GString) out = g_string_new (NULL);
-  if (c->format == FORMAT_JSON)
-    plan_json (out, &s, &r, f);
-  else if (c->format == FORMAT_CSV)
-    plan_csv (out, &r);
-  else
-    plan_text (out, &s, &r, f);
-  gboolean ok = cli_output (c, out->str, (gssize)out->len, error);
+    g_printerr ("\r%70s\r", "");
+  if (!ok)
+    return FALSE;
+  ok = finish (j, &r, error);
   plan_clear (&r);
-  spec_clear (&s);
   return ok;
+}
+
+static gboolean
+run (int argc, char **argv, const CliCommon *c, const PlanFlags *f, GError **error)
+{
+  g_auto (Job) j = {.c = c, .f = f};
+  j.only = g_array_new (FALSE, FALSE, sizeof (Only));
+  g_array_set_clear_func (j.only, only_clear);
+  if (!f->merge && argc > 2) {
+    g_autofree char *quoted = text_quoted (argv[2]);
+    return usage (error, "plan: one argument too many (found %s)", quoted);
+  }
+  if (!check_flags (&j, error) || !load (&j, argv[1], error))
+    return FALSE;
+  if (f->merge) {
+    g_autofree const char **files = g_new0 (const char *, argc);
+    for (int i = 2; i < argc; i++)
+      files[i - 2] = argv[i];
+    return plan_store_merge (j.store, files, error) && search (&j, error);
+  }
+  if (c->output != NULL && !plan_store_open (j.store, c->output, f->resume, error))
+    return FALSE;
+  return search (&j, error);
 }
 
 int
 cmd_plan_run (int argc, char **argv)
 {
   g_auto (CliCommon) c = {0};
-  g_auto (PlanFlags) f = {.top = 5};
+  g_auto (PlanFlags) f = {.top = 5, .slack = 1.5};
   GError *error = NULL;
   const GOptionEntry entries[] = {
       {"top", 0, 0, G_OPTION_ARG_INT, &f.top, "So many of the best (5)", "N"},
       {"by", 0, 0, G_OPTION_ARG_STRING, &f.by, "Best by time, cost or memory (time)", "ORDER"},
+      {"only", 0, 0, G_OPTION_ARG_STRING_ARRAY, &f.only,
+       "Only these: tp, cp, pp, vpp, ep, schedule, recompute …; may be repeated", "KEY=V1,V2"},
+      {"slack", 0, 0, G_OPTION_ARG_DOUBLE, &f.slack,
+       "The edge of time and memory goes up to so many times the best time (1.5)", "X"},
       {"seconds", 0, 0, G_OPTION_ARG_DOUBLE, &f.seconds, "Stop then, with the best so far", "S"},
+      {"resume", 0, 0, G_OPTION_ARG_NONE, &f.resume,
+       "Go on with a search that was stopped or killed", NULL},
+      {"shard", 0, 0, G_OPTION_ARG_STRING, &f.shard, "Only the I-th of N parts, for job arrays",
+       "I/N"},
+      {"merge", 0, 0, G_OPTION_ARG_NONE, &f.merge,
+       "Put shards together: SCENARIO --merge A B … -o ALL", NULL},
       {"progress", 0, 0, G_OPTION_ARG_STRING, &f.progress, "auto, always or never", "WHEN"},
       G_OPTION_ENTRY_NULL};
   const CliHelp help = {
       "SCENARIO.json",
       "Searches the layouts of a scenario's model on its cluster, and says why the "
       "others lost.",
-      "clustersim plan gpt3-175b-h100 --top 3", 1, 1};
+      "clustersim plan gpt3-175b-h100 --top 3", 1, -1};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
-  if (f.top < 1 || f.top > 100000) {
-    g_set_error (&error, CLI_ERROR, CLI_ERROR_USAGE,
-                 "--top: out of range (found %d; allowed: 1 to 100000)", f.top);
-    return cli_fail (error);
-  }
-  return run (argv[1], &c, &f, &error) ? CLI_DONE : cli_fail (error);
+  return run (argc, argv, &c, &f, &error) ? CLI_DONE : cli_fail (error);
 }

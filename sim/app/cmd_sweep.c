@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "identity.h"
 #include "scenario.h"
 #include "sweep_merge.h"
 #include "sweep_point.h"
@@ -78,27 +79,6 @@ usage (GError **error, const char *format, ...)
 }
 
 static gboolean
-parse_shard (Sweep *w, GError **error)
-{
-  const char *text = w->f->shard;
-  w->first = 0;
-  w->step = 1;
-  if (text == NULL)
-    return TRUE;
-  g_auto (GStrv) parts = g_strsplit (text, "/", -1);
-  guint64 i, n;
-  if (g_strv_length (parts) != 2 ||
-      !g_ascii_string_to_unsigned (parts[1], 10, 1, 1000000, &n, NULL) ||
-      !g_ascii_string_to_unsigned (parts[0], 10, 1, n, &i, NULL)) {
-    g_autofree char *quoted = text_quoted (text);
-    return usage (error, "--shard: not a shard (found %s; allowed: 1/N to N/N)", quoted);
-  }
-  w->first = i - 1;
-  w->step = n;
-  return TRUE;
-}
-
-static gboolean
 check_flags (const SweepFlags *f, const CliCommon *c, GError **error)
 {
   static const char *const modes[] = {"auto", "always", "never", NULL};
@@ -116,33 +96,26 @@ check_flags (const SweepFlags *f, const CliCommon *c, GError **error)
 
 /* ---- which sweep this is ---- */
 
-static void
-add_text (GChecksum *sum, const char *text)
-{
-  g_checksum_update (sum, (const guchar *)(text != NULL ? text : "\x01"), -1);
-  g_checksum_update (sum, (const guchar *)"\0", 1);
-}
-
-/* What was asked, and the line of the first point, which changes with the profiles and the models.
- */
+/* What was asked, the files that it names, and the line of the first point, which changes with the
+ * models. */
 static void
 identify (Sweep *w)
 {
-  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+  g_autoptr (Identity) id = identity_new ();
   g_autoptr (SweepWorker) worker = sweep_worker_new (&w->plan);
   g_autoptr (GString) line = g_string_new (NULL);
-  JsonRef root = json_root (w->plan.base);
-  char *base = cJSON_PrintUnformatted (root.node);
   sweep_worker_line (worker, 0, line, NULL);
-  add_text (sum, CLUSTERSIM_VERSION);
-  add_text (sum, base);
-  for (gsize i = 0; w->f->vary != NULL && w->f->vary[i] != NULL; i++)
-    add_text (sum, w->f->vary[i]);
-  add_text (sum, w->f->series);
-  add_text (sum, w->plan.format == FORMAT_JSON ? "json" : "csv");
-  add_text (sum, line->str);
-  w->sweep = g_strdup (g_checksum_get_string (sum));
-  cJSON_free (base);
+  identity_document (id, w->plan.base);
+  for (gsize i = 0; w->f->vary != NULL && w->f->vary[i] != NULL; i++) {
+    identity_text (id, w->f->vary[i]);
+    g_auto (GStrv) words = g_strsplit_set (w->f->vary[i], "=,;", -1);
+    for (gsize k = 0; words[k] != NULL; k++) /* values may name files */
+      identity_name (id, words[k], NULL);
+  }
+  identity_text (id, w->f->series);
+  identity_text (id, w->plan.format == FORMAT_JSON ? "json" : "csv");
+  identity_text (id, line->str);
+  w->sweep = g_strdup (identity_get (id));
   w->identity =
       g_strdup_printf ("%s-%" G_GUINT64_FORMAT "-%" G_GUINT64_FORMAT, w->sweep, w->first, w->step);
 }
@@ -292,7 +265,7 @@ static gboolean
 run (const char *path, const CliCommon *c, const SweepFlags *f, GError **error)
 {
   g_auto (Sweep) w = {.c = c, .f = f};
-  if (!check_flags (f, c, error) || !parse_shard (&w, error))
+  if (!check_flags (f, c, error) || !sweep_shard_parse (f->shard, &w.first, &w.step, error))
     return FALSE;
   g_autoptr (SweepAxes) axes = sweep_axes_parse ((const char *const *)f->vary, error);
   if (axes == NULL)

@@ -2,10 +2,11 @@
 #include "commands.h"
 #include "paths.h"
 #include "validate.h"
+#include "validate_compare.h"
 
 typedef struct {
-  char *classes, *group, **where;
-  gboolean rows, stage_times;
+  char *classes, *group, *by, **where;
+  gboolean rows, stage_times, rank, pairs;
 } ValidateFlags;
 
 static void
@@ -13,9 +14,46 @@ flags_clear (ValidateFlags *f)
 {
   g_free (f->classes);
   g_free (f->group);
+  g_free (f->by);
   g_strfreev (f->where);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (ValidateFlags, flags_clear)
+
+/* One of the views of validate_compare.h, when one is asked for. */
+static gboolean
+compare (const CsvTable *t, const ValidateResult *r, const CliCommon *c, const ValidateFlags *f,
+         GString *out, gboolean *done, GError **error)
+{
+  gboolean json = c->format == FORMAT_JSON, feature = f->by != NULL;
+  *done = f->rank || f->pairs || feature;
+  if (!*done)
+    return TRUE;
+  if (feature && g_strcmp0 (f->by, "feature") != 0)
+    g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
+                 "--by: unknown name (found \"%.40s\"; allowed: feature; --group takes columns)",
+                 f->by);
+  else if ((int)f->rank + (int)f->pairs + (int)feature > 1)
+    g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE, "--rank, --pairs, --by: one of them at a time");
+  else if (g_strcmp0 (r->table, table_runs.name) != 0)
+    g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
+                 "--rank, --pairs and --by are of training runs (found: a table of %s)", r->table);
+  else if (c->format == FORMAT_CSV)
+    g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
+                 "--format: not with --rank, --pairs and --by (found csv; allowed: text, json)");
+  else {
+    g_autoptr (GArray) list = f->rank    ? validate_ranks (t, r)
+                              : f->pairs ? validate_pairs (t, r)
+                                         : validate_features (t, r);
+    if (f->rank)
+      validate_ranks_print (list, json, out);
+    else if (f->pairs)
+      validate_pairs_print (list, f->rows, json, out);
+    else
+      validate_features_print (list, json, out);
+    return TRUE;
+  }
+  return FALSE;
+}
 
 static gboolean
 run (const char *path, const CliCommon *c, const ValidateFlags *f, GError **error)
@@ -29,6 +67,11 @@ run (const char *path, const CliCommon *c, const ValidateFlags *f, GError **erro
   if (r == NULL)
     return FALSE;
   g_autoptr (GString) out = g_string_new (NULL);
+  gboolean compared = FALSE;
+  if (!compare (t, r, c, f, out, &compared, error))
+    return FALSE;
+  if (compared)
+    return cli_output (c, out->str, (gssize)out->len, error);
   if (c->format == FORMAT_JSON)
     validate_json (r, out);
   else if (c->format == FORMAT_CSV)
@@ -51,6 +94,11 @@ cmd_validate_run (int argc, char **argv)
       {"group", 0, 0, G_OPTION_ARG_STRING, &f.group, "Column of the groups (source_title)",
        "COLUMN"},
       {"rows", 0, 0, G_OPTION_ARG_NONE, &f.rows, "Print every row", NULL},
+      {"rank", 0, 0, G_OPTION_ARG_NONE, &f.rank, "The order of layouts of one model on one machine",
+       NULL},
+      {"pairs", 0, 0, G_OPTION_ARG_NONE, &f.pairs,
+       "The direction of rows that differ in one setting", NULL},
+      {"by", 0, 0, G_OPTION_ARG_STRING, &f.by, "Errors by what the rows use", "feature"},
       {"stage-times", 0, 0, G_OPTION_ARG_NONE, &f.stage_times,
        "Use stage_ms in place of the device model", NULL},
       G_OPTION_ENTRY_NULL};

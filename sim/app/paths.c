@@ -139,5 +139,5 @@ data_find (const char *kind, const char *name, const char *from, GError **error)
     if (g_file_test (path, G_FILE_TEST_IS_REGULAR))
       return g_steal_pointer (&path);
   }
-  return fail_unknown (kind, name, error);
+  return error != NULL ? fail_unknown (kind, name, error) : NULL;
 }

@@ -187,7 +187,7 @@ put_scenarios (GString *out, const HtmlScenario *all, guint n)
 static void
 put_point (GString *out, const PlanPoint *q, const PlanPoint *best)
 {
-  g_autofree char *why = q == best ? g_strdup ("the best") : plan_why (best, q);
+  g_autofree char *why = q == best ? g_strdup ("the best") : plan_why (PLAN_BY_TIME, best, q, 0);
   g_autofree char *layout = g_strdup_printf (
       "tp %" G_GINT64_FORMAT ", cp %" G_GINT64_FORMAT ", pp %" G_GINT64_FORMAT
       " x %" G_GINT64_FORMAT ", ep %" G_GINT64_FORMAT ", zero %" G_GINT64_FORMAT "%s",

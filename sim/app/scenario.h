@@ -30,6 +30,8 @@ JsonDoc *scenario_document (const char *path, const char *const *sets, GError **
 JsonDoc *scenario_document_text (const char *name, const char *text, GError **error);
 gboolean scenario_set (JsonDoc *doc, const char *key_value, GError **error);
 gboolean scenario_read (JsonDoc *doc, Spec *out, GError **error);
+/* As scenario_read, without asking whether its layout can be (spec_check): for a search of one. */
+gboolean scenario_read_unchecked (JsonDoc *doc, Spec *out, GError **error);
 
 /* Parts that were read before, for the many scenarios of a sweep: a part that is named or written
  * in the same way is read once. out borrows from the cache, which must outlive it, and holds until

@@ -410,7 +410,7 @@ read_all (JsonDoc *doc, ScenarioParts *parts, Spec *s, GError **error)
          read_run (&root, s, error) && read_net (&root, s, error) &&
          read_published (&root, s, error) && scenario_read_devices (&root, parts, s, error) &&
          read_differences (&root, s, error) && scenario_read_model (&root, parts, s, error) &&
-         scenario_read_software (&root, parts, s, error) && check_spec (doc, s, error);
+         scenario_read_software (&root, parts, s, error);
 }
 
 gboolean
@@ -419,8 +419,8 @@ scenario_read (JsonDoc *doc, Spec *out, GError **error)
   return scenario_read_shared (doc, NULL, out, error);
 }
 
-gboolean
-scenario_read_shared (JsonDoc *doc, ScenarioParts *parts, Spec *out, GError **error)
+static gboolean
+read_spec (JsonDoc *doc, ScenarioParts *parts, gboolean check, Spec *out, GError **error)
 {
   scenario_parts_trim (parts);
   spec_init (out);
@@ -430,9 +430,21 @@ scenario_read_shared (JsonDoc *doc, ScenarioParts *parts, Spec *out, GError **er
     out->profiles = g_ptr_array_new_with_free_func (g_free);
   if (out->assumed == NULL)
     out->assumed = g_ptr_array_new_with_free_func (g_free);
-  if (read_all (doc, parts, out, error))
+  if (read_all (doc, parts, out, error) && (!check || check_spec (doc, out, error)))
     return TRUE;
   spec_clear (out);
   memset (out, 0, sizeof *out);
   return FALSE;
+}
+
+gboolean
+scenario_read_shared (JsonDoc *doc, ScenarioParts *parts, Spec *out, GError **error)
+{
+  return read_spec (doc, parts, TRUE, out, error);
+}
+
+gboolean
+scenario_read_unchecked (JsonDoc *doc, Spec *out, GError **error)
+{
+  return read_spec (doc, NULL, FALSE, out, error);
 }

@@ -24,7 +24,7 @@ gboolean
 sweep_db_fail (sqlite3 *db, const char *path, GError **error)
 {
   if (sqlite3_errcode (db) == SQLITE_BUSY)
-    return sweep_part_locked (path, error);
+    return sweep_part_locked (path, NULL, error);
   g_set_error (error, FILEIO_ERROR, FILEIO_ERROR_WRITE, "%s: SQLite: %s", path,
                sqlite3_errmsg (db));
   return FALSE;
@@ -238,7 +238,7 @@ take_up (Db *d, GError **error)
     same = g_strcmp0 ((const char *)sqlite3_column_text (st, 0), d->base.plan.identity) == 0;
   sqlite3_finalize (st);
   if (!same)
-    return sweep_part_other (d->path, error);
+    return sweep_part_other (d->path, &d->base.plan, error);
   if (sqlite3_prepare_v2 (d->db, "SELECT point, error IS NULL FROM results", -1, &st, NULL) !=
       SQLITE_OK)
     return sweep_db_fail (d->db, d->path, error);
@@ -294,7 +294,7 @@ open_part (Db *d, GError **error)
     return FALSE;
   there = has_tables (d); /* killed before it began: not there */
   if (there && !d->base.plan.resume)
-    return sweep_part_exists (d->path, error);
+    return sweep_part_exists (d->path, &d->base.plan, error);
   if (there ? !take_up (d, error) : !begin (d, error))
     return FALSE;
   g_autofree char *insert = sql_insert (d);

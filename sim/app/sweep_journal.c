@@ -147,11 +147,13 @@ take_up (Journal *j, GError **error)
     if (!ours || journal_known (&j->base, i))
       break;
     note (j, i, ok, j->at);
+    if (plan->taken != NULL)
+      plan->taken (plan->data, i, line->str, line->len);
     j->at = (guint64)ftello (in);
   }
   fclose (in);
   if (!same)
-    return sweep_part_other (j->path, error);
+    return sweep_part_other (j->path, &j->base.plan, error);
   if (ftruncate (j->fd, (off_t)j->at) != 0 || lseek (j->fd, (off_t)j->at, SEEK_SET) < 0)
     return io_error (j, "cannot be written", error);
   return TRUE;
@@ -266,12 +268,12 @@ open_part (Journal *j, GError **error)
     return FALSE;
   }
   if (flock (j->fd, LOCK_EX | LOCK_NB) != 0)
-    return errno == EWOULDBLOCK ? sweep_part_locked (j->path, error)
+    return errno == EWOULDBLOCK ? sweep_part_locked (j->path, plan, error)
                                 : io_error (j, "cannot be locked", error);
   if (fstat (j->fd, &st) != 0)
     return io_error (j, "cannot be read", error);
   if (st.st_size > 0 && !plan->resume)
-    return sweep_part_exists (j->path, error);
+    return sweep_part_exists (j->path, plan, error);
   if (!map_offsets (j, error))
     return FALSE;
   return st.st_size > 0 ? take_up (j, error) : begin (j, error);

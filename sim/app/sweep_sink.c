@@ -7,31 +7,61 @@
 
 #include "cli.h"
 #include "fileio.h"
+#include "text.h"
+
+static const char *
+what_of (const SinkPlan *plan)
+{
+  return plan != NULL && plan->what != NULL ? plan->what : "sweep";
+}
 
 gboolean
-sweep_part_exists (const char *part, GError **error)
+sweep_part_exists (const char *part, const SinkPlan *plan, GError **error)
 {
   g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
-               "%s: an unfinished sweep is there (add --resume to go on with it, or remove it)",
-               part);
+               "%s: an unfinished %s is there (add --resume to go on with it, or remove it)", part,
+               what_of (plan));
   return FALSE;
 }
 
 gboolean
-sweep_part_other (const char *part, GError **error)
+sweep_part_other (const char *part, const SinkPlan *plan, GError **error)
 {
   g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
-               "%s: is of another sweep (the scenario, the profiles, the values, the format, the "
+               "%s: is of another %s (the scenario, the profiles, the values, the format, the "
                "shard or the version differ; allowed: the same command with --resume)",
-               part);
+               part, what_of (plan));
   return FALSE;
 }
 
 gboolean
-sweep_part_locked (const char *part, GError **error)
+sweep_part_locked (const char *part, const SinkPlan *plan, GError **error)
 {
-  g_set_error (error, CLI_ERROR, CLI_ERROR_FAILED, "%s: another sweep is writing it", part);
+  g_set_error (error, CLI_ERROR, CLI_ERROR_FAILED, "%s: another %s is writing it", part,
+               what_of (plan));
   return FALSE;
+}
+
+gboolean
+sweep_shard_parse (const char *text, guint64 *first, guint64 *step, GError **error)
+{
+  *first = 0;
+  *step = 1;
+  if (text == NULL)
+    return TRUE;
+  g_auto (GStrv) parts = g_strsplit (text, "/", -1);
+  guint64 i, n;
+  if (g_strv_length (parts) != 2 ||
+      !g_ascii_string_to_unsigned (parts[1], 10, 1, 1000000, &n, NULL) ||
+      !g_ascii_string_to_unsigned (parts[0], 10, 1, n, &i, NULL)) {
+    g_autofree char *quoted = text_quoted (text);
+    g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
+                 "--shard: not a shard (found %s; allowed: 1/N to N/N)", quoted);
+    return FALSE;
+  }
+  *first = i - 1;
+  *step = n;
+  return TRUE;
 }
 
 /* ---- in order, to a stream ---- */

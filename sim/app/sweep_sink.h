@@ -26,6 +26,10 @@ typedef struct {
   guint64 first, step, end; /* its points */
   gboolean resume;
   gboolean failures_too; /* a result in which no point could run is a result */
+  const char *what;      /* what runs, in messages; NULL: "sweep" */
+  /* Told of each point that an earlier run left in a journal; or NULL. */
+  void (*taken) (gpointer data, guint64 i, const char *line, gsize len);
+  gpointer data;
 } SinkPlan;
 
 typedef struct SweepSink SweepSink;
@@ -57,8 +61,11 @@ SweepSink *sweep_journal_open (const SinkPlan *plan, GError **error);
 SweepSink *sweep_db_open (const SinkPlan *plan, GError **error);
 
 /* An error that names the part and tells of --resume. */
-gboolean sweep_part_exists (const char *part, GError **error);
-gboolean sweep_part_other (const char *part, GError **error);
-gboolean sweep_part_locked (const char *part, GError **error);
+gboolean sweep_part_exists (const char *part, const SinkPlan *plan, GError **error);
+gboolean sweep_part_other (const char *part, const SinkPlan *plan, GError **error);
+gboolean sweep_part_locked (const char *part, const SinkPlan *plan, GError **error);
+
+/* "I/N" → first I - 1 and step N; NULL: 0 and 1. Errors: CLI_ERROR_USAGE. */
+gboolean sweep_shard_parse (const char *text, guint64 *first, guint64 *step, GError **error);
 
 #endif

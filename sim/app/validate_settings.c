@@ -150,6 +150,14 @@ set_sinks (Spec *s, const char *value)
   return TRUE;
 }
 
+/* Ranks that share one copy of what is sharded. */
+static gboolean
+set_shard (Spec *s, const char *value)
+{
+  s->parallel.shard_size = g_ascii_strtoll (value, NULL, 10);
+  return s->parallel.shard_size > 0;
+}
+
 static gboolean
 set_recompute (Spec *s, const char *value)
 {
@@ -160,17 +168,12 @@ static const struct {
   const char *name;
   gboolean (*apply) (Spec *s, const char *value);
 } known[] = {
-    {"ep_dispatch", set_dispatch},
-    {"ep_overlap", set_overlap},
-    {"etp", set_etp},
-    {"moe_imbalance", set_imbalance},
-    {"moe_capacity", set_capacity},
-    {"mtp_layers", set_mtp},
-    {"cuda_graph", set_graph},
-    {"fp8_recipe", set_recipe},
-    {"attn_sinks_unfused", set_sinks},
-    {"chunks", set_chunks},
-    {"recompute", set_recompute},
+    {"shard_size", set_shard},        {"ep_dispatch", set_dispatch},
+    {"ep_overlap", set_overlap},      {"etp", set_etp},
+    {"moe_imbalance", set_imbalance}, {"moe_capacity", set_capacity},
+    {"mtp_layers", set_mtp},          {"cuda_graph", set_graph},
+    {"fp8_recipe", set_recipe},       {"attn_sinks_unfused", set_sinks},
+    {"chunks", set_chunks},           {"recompute", set_recompute},
 };
 
 static gboolean

@@ -1,6 +1,7 @@
 /* Sharded parameters in the programs of a step: how often what is gathered, and what it exposes. */
 #include <string.h>
 
+#include "coll_cost.h"
 #include "compile.h"
 #include "exec.h"
 #include "predict.h"
@@ -213,6 +214,46 @@ test_refusals (void)
   refused ("parallel={\"fsdp\":true,\"hpz_size\":5}", "not divisible by hpz_size 5");
 }
 
+/* Zero 1 whose optimizer is shared out inside a node, nothing beside anything: gradients are
+ * scattered over the 8 of a node and all-reduced, an eighth of them, over the 4 nodes; parameters
+ * are gathered inside the node. As many ranks as there are: plain zero 1, to the tick. */
+static void
+test_scope (void)
+{
+  const char *scope[] = {"parallel={\"tp\":1,\"zero_stage\":1}",
+                         "parallel={\"tp\":1,\"zero_stage\":1,\"shard_size\":32}",
+                         "parallel={\"tp\":1,\"zero_stage\":1,\"shard_size\":8}"};
+  double step_s[3];
+  for (guint i = 0; i < 3; i++) {
+    const char *sets[] = {"software=megatron-core-2024", scope[i], "software.dp_overlap_grad=false",
+                          "software.dp_overlap_param=false", NULL};
+    Spec s;
+    Prediction p;
+    StageLayers sl = {0};
+    RankGroups g;
+    load (&s, sets);
+    g_assert_true (predict (&s, NULL, NULL, &p, NULL));
+    g_assert_true (stage_layers_init (&sl, &s, NULL));
+    rank_groups (&s, &g);
+    double params = stage_params_per_rank (&s, &sl, 0).dense;
+    double reduce = params * s.software.dp_reduce_bytes;
+    double gather = params * s.software.dp_gather_bytes;
+    double expected =
+        i < 2 ? coll_time_s (s.fabric, COLL_REDUCE_SCATTER, &g.dp, reduce, NULL) +
+                    coll_time_s (s.fabric, COLL_ALL_GATHER, &g.dp, gather, NULL)
+              : coll_time_s (s.fabric, COLL_REDUCE_SCATTER, &g.shard, reduce, NULL) +
+                    coll_time_s (s.fabric, COLL_ALL_REDUCE, &g.replica, reduce / 8, NULL) +
+                    coll_time_s (s.fabric, COLL_ALL_GATHER, &g.shard, gather, NULL);
+    g_assert_cmpfloat_with_epsilon (p.part_s[PART_DP_COMM], expected, 1e-9);
+    step_s[i] = p.step_s;
+    stage_layers_clear (&sl);
+    prediction_clear (&p);
+    spec_clear (&s);
+  }
+  g_assert_cmpfloat (step_s[0], ==, step_s[1]);
+  g_assert_cmpfloat (step_s[2], !=, step_s[0]);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -224,5 +265,6 @@ main (int argc, char **argv)
   g_test_add_func ("/fsdp/hybrid", test_hybrid);
   g_test_add_func ("/fsdp/executors", test_executors);
   g_test_add_func ("/fsdp/refusals", test_refusals);
+  g_test_add_func ("/fsdp/scope", test_scope);
   return g_test_run ();
 }
