@@ -31,6 +31,8 @@ typedef enum {
   ALGO_NVLS,
   ALGO_NVLSTREE,
   ALGO_PAT,
+  ALGO_COLLNET_DIRECT, /* SHARP: switches reduce; every GPU sends slices to the heads of its node */
+  ALGO_COLLNET_CHAIN,  /* the same with a chain within the node */
   ALGO_COUNT
 } CollAlgo;
 typedef enum { PROTO_AUTO = -1, PROTO_LL, PROTO_LL128, PROTO_SIMPLE, PROTO_COUNT } CollProto;

@@ -24,6 +24,10 @@ plan_algo_of (CollOp op, CollAlgo algo)
     return PLAN_NVLSTREE;
   case ALGO_PAT:
     return PLAN_PAT;
+  case ALGO_COLLNET_DIRECT:
+    return PLAN_COLLNET_DIRECT;
+  case ALGO_COLLNET_CHAIN:
+    return PLAN_COLLNET_CHAIN;
   case ALGO_RING:
   case ALGO_AUTO:
   case ALGO_COUNT:

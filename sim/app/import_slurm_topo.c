@@ -108,9 +108,12 @@ slurm_to_desc (const char *name, const GArray *switches, gboolean block, GPtrArr
   }
   guint pieces = count_trees (d);
   if (pieces > 1)
-    topo_desc_note (
-        d, block ? "%u blocks; what joins them is not in it" : "%u trees without a common root",
-        pieces);
+    topo_desc_note (d,
+                    block ? "%u blocks; what joins them is not in it: taken as one more switch"
+                          : "%u trees without a common root",
+                    pieces);
+  if (block)
+    topo_desc_join (d, "above the blocks");
   topo_desc_note (d, "speeds are not in it");
   for (guint i = 0; i < notes->len; i++)
     topo_desc_note (d, "%s", (const char *)g_ptr_array_index (notes, i));
