@@ -173,26 +173,31 @@ curve_s (const FabricCurve *c, double steps, double move_s, double bytes)
   return c->base_s + steps * c->hop_s + move_s + ramp (c->ramp_s, c->ramp_bytes, bytes);
 }
 
+/* What the switch moves with the channels that the user allows: few carry less of its rate. */
+static double
+switch_Bps (const Fabric *f, const CollGroup *g, double Bps)
+{
+  if (!is_set (f) || !(f->channel_Bps > 0))
+    return Bps;
+  CollSetting s = setting_of (f, g, COLL_ALL_REDUCE, TRUE);
+  return MIN (Bps, s.channels * f->channel_Bps * s.threads);
+}
+
 static double
 nvlstree_s (const Fabric *f, const CollGroup *g, double bytes)
 {
   const FabricCurve *c = &f->nvlstree;
   double net = f->nvlstree_efficiency * fabric_group_net_Bps (f, g);
-  double move = MAX (bytes / c->Bps, tree_factor (g) * bytes / net);
+  double move = MAX (bytes / switch_Bps (f, g, c->Bps), tree_factor (g) * bytes / net);
   return curve_s (c, 2 * log2 (g->nodes), move, bytes);
 }
 
-/* NVLS, and with SHARP between nodes. Few channels carry less of the switch's rate. */
+/* NVLS, and with SHARP between nodes. */
 static double
-nvls_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes)
+nvls_s (const Fabric *f, const CollGroup *g, double bytes)
 {
   const FabricCurve *c = &f->nvls_curve;
-  double rate = c->Bps;
-  if (is_set (f) && f->channel_Bps > 0) {
-    CollSetting s = setting_of (f, g, op, TRUE);
-    rate = MIN (rate, s.channels * f->channel_Bps * s.threads);
-  }
-  double move = bytes / rate;
+  double move = bytes / switch_Bps (f, g, c->Bps);
   if (g->nodes > 1)
     move = MAX (move, bytes / (f->sharp_efficiency * fabric_group_net_Bps (f, g)));
   return curve_s (c, 0, move, bytes) + (g->nodes > 1 ? f->net_base_s + f->sharp_hop_s : 0);
@@ -212,7 +217,10 @@ alltoall_s (const Fabric *f, const CollGroup *g, double bytes)
 {
   double n = g->ranks, r = g->ranks_per_node;
   double part = bytes / n; /* what one rank sends to one peer */
-  double move = r > 1 ? part * (r - 1) / (f->a2a.Bps * fabric_share (f, g)) : 0;
+  double rate = f->a2a.Bps * fabric_share (f, g);
+  if (f->env.max_ctas > 0 && f->channel_Bps > 0)
+    rate = MIN (rate, f->env.max_ctas * f->channel_Bps);
+  double move = r > 1 ? part * (r - 1) / rate : 0;
   double t = part * f->a2a_copy_s_per_byte;
   if (g->nodes > 1) {
     double net = f->a2a_efficiency * fabric_group_net_Bps (f, g);
@@ -251,7 +259,7 @@ coll_algo_time_s (const Fabric *f, CollOp op, const CollGroup *g, CollChoice how
   case ALGO_TREE:
     return tree_s (f, g, how.proto, bytes);
   case ALGO_NVLS:
-    return nvls_s (f, op, g, bytes);
+    return nvls_s (f, g, bytes);
   case ALGO_NVLSTREE:
     return nvlstree_s (f, g, bytes);
   case ALGO_PAT:

@@ -204,6 +204,7 @@ typedef struct {
   TopoRouteMode mode;
   guint64 seed, key; /* ECMP: key tells flows between the same ends apart */
   int nic;           /* NIC of the node to leave and enter by, or -1: that of the GPU */
+  int enter;         /* with nic: 1 + NIC to enter by; 0: the same */
   gboolean no_pxn;   /* a GPU uses its own NICs even if the other end's are on another rail */
 } TopoRouteOpts;
 

@@ -511,13 +511,18 @@ set_uplinks (TopoDesc *d, double nics, double oversub)
   }
 }
 
-static gboolean
-any_stated (const TopoDesc *d)
+/* Rate of the fastest port of a host that is stated, bytes/s; 0: none is. */
+static double
+host_port_Bps (const TopoDesc *d)
 {
-  for (guint i = 0; i < d->edges->len; i++)
-    if (topo_desc_edge (d, i)->Bps > 0)
-      return TRUE;
-  return FALSE;
+  double most = 0;
+  for (guint i = 0; i < d->edges->len; i++) {
+    const TopoEdge *e = topo_desc_edge (d, i);
+    if (topo_desc_vertex (d, e->a)->kind == TOPO_HOST ||
+        topo_desc_vertex (d, e->b)->kind == TOPO_HOST)
+      most = MAX (most, e->Bps / e->lanes);
+  }
+  return most;
 }
 
 gboolean
@@ -551,9 +556,12 @@ import_part_network (TopoDesc *d, const char *kind, const char *const *given, Js
     topo_desc_join (d, import_given (given, "join"));
     note (notes, "trees without a common root were joined under one more switch");
   }
-  nic_GBps = nic_GBps > 0 ? nic_GBps : base->spec.nic_Bps / GBPS;
-  gboolean stated = any_stated (d);
-  if (!stated && d->tree) {
+  double port = host_port_Bps (d);
+  if (port > 0 && !(nic_GBps > 0))
+    note (notes, "each of %d NICs of a node of %s hangs on the ports that its host shows",
+          base->node.nics, system);
+  nic_GBps = nic_GBps > 0 ? nic_GBps : port > 0 ? port / GBPS : base->spec.nic_Bps / GBPS;
+  if (d->tree) {
     set_uplinks (d, MAX (1, base->node.nics), oversub);
     note (notes,
           "cables between switches are not in it: as many as the NICs below, over %g "

@@ -30,6 +30,9 @@ add_nodes (Maker *m, const SlurmSwitch *s, guint32 vertex, GError **error)
                             IMPORT_MAX_HOSTS);
       v = topo_desc_add (m->d, TOPO_HOST, host, 0) + 1;
       g_hash_table_insert (m->host, g_strdup (host), GUINT_TO_POINTER (v));
+    } else {
+      return import_fail (error, IMPORT_ERROR_SYNTAX, m->name, s->line,
+                          "host %s is below two switches, or two hosts have that name", host);
     }
     topo_desc_link (m->d, v - 1, vertex, TOPO_LINK_NET, 0, 1);
   }

@@ -37,7 +37,7 @@ read_link (const JsonRef *link, TopoDesc *d, GError **error)
       !json_get_int (link, "b", 0, last, &b, error) ||
       !json_get_enum (link, "kind", topo_link_names, &kind, error) ||
       !json_opt_int (link, "lanes", 1, MAX_LANES, &lanes, error) ||
-      !json_opt_double (link, "GBps", 1e-6, 1e6, &GBps, error))
+      !json_opt_double (link, "GBps", 1e-6, 1e9, &GBps, error))
     return FALSE;
   topo_desc_link (d, (guint32)a, (guint32)b, (TopoLinkKind)kind, GBps * GBPS, (int)lanes);
   return TRUE;
