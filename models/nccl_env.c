@@ -90,6 +90,9 @@ static gboolean
 lists (int var, const char *text, const char *const *names, guint *forbidden, GError **error)
 {
   g_auto (GStrv) part = g_strsplit (text, ";", -1);
+  if (*text == '\0')
+    return wrong (error, var, text,
+                  names == coll_proto_names ? "LL, LL128, Simple" : "Ring, Tree …");
   for (int i = 0; part[i] != NULL; i++) {
     const char *colon = strchr (part[i], ':');
     guint bits = 0;

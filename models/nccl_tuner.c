@@ -133,6 +133,12 @@ best_channels (const double *list, double limit, double max, double total, Graph
   }
 }
 
+static int
+max_channels (const Fabric *f)
+{
+  return f->nccl_version >= 22500 ? 64 : 32;
+}
+
 /* Rings, trees and NVLS heads: what the links and NICs carry. */
 static void
 search (Planner *p)
@@ -142,7 +148,7 @@ search (Planner *p)
   double intra = link_GBps (f) * p->share;
   Graph *g = &p->graph;
   if (p->nodes == 1) {
-    best_channels (speeds_node[row], intra, INFINITY, intra, g);
+    best_channels (speeds_node[row], intra, max_channels (f) / 2, intra, g);
     g->nvls_channels = p->per_node;
     g->nvls_intra_GBps = speed_at_most (speeds_node[row], intra / p->per_node);
     g->nvls_inter_GBps = 0;
@@ -289,7 +295,7 @@ static void
 set_channels (const Planner *p, NcclPlan *plan)
 {
   const NcclEnv *e = &p->f->env;
-  int most = p->f->nccl_version >= 22500 ? 64 : 32, n = (int)p->graph.channels * 2;
+  int most = max_channels (p->f), n = (int)p->graph.channels * 2;
   if (p->nodes > 1 && p->f->arch >= 90 && p->graph.speed_GBps > 45 && n < 16)
     n *= 2;
   int nvls = p->f->arch < 100 ? 16 : p->nodes > 1 ? 32 : 24;
