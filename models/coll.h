@@ -58,8 +58,9 @@ typedef struct Fabric Fabric; /* see fabric.h for the fields */
  * counts). choice may be NULL; on input algo/proto other than AUTO force that one, where the
  * planner has it for this operation and fabric (else it chooses among all); on output it is what
  * was used. alltoall and sendrecv are point-to-point kernels: AUTO and Simple. 0 s for one rank and
- * for no bytes. Never falls when bytes grow. Precomputes per group shape inside f: not for two
- * threads on one Fabric. */
+ * for no bytes. Never falls when bytes
+ * grow, nor (powers of two) when nodes of the same shape are added. Precomputes per group shape
+ * inside f: not for two threads on one Fabric. */
 double coll_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes,
                     CollChoice *choice);
 

@@ -127,12 +127,15 @@ parse_size (const char *option, const char *text, double fallback, double *out, 
 static gboolean
 set_group (Call *call, const Spec *s, const CollFlags *f, GError **error)
 {
-  int domain = (int)MAX (1, s->cluster.gpus_per_node);
+  /* A node is the scale-up domain: 72 GPUs of a rack whose servers have 4. */
+  int domain = MAX ((int)MAX (1, s->cluster.gpus_per_node), call->fabric->domain_gpus);
   gint64 ranks = f->ranks > 0 ? f->ranks : s->cluster.gpus;
   g_autofree char *found = g_strdup_printf ("%" G_GINT64_FORMAT, f->ranks > 0 ? f->ranks : ranks);
   if (f->ranks < 0 || ranks < 2 || ranks > 10000000)
     return usage (error, "--ranks", found, "2 to 10000000");
   int per_node = f->per_node > 0 ? f->per_node : (int)MIN (ranks, domain);
+  while (f->per_node == 0 && ranks % per_node != 0)
+    per_node--;
   g_autofree char *per = g_strdup_printf ("%d", f->per_node != 0 ? f->per_node : per_node);
   g_autofree char *most =
       g_strdup_printf ("1 to %d, a divisor of the %" G_GINT64_FORMAT " ranks", domain, ranks);
