@@ -31,6 +31,8 @@ typedef enum {
   ALGO_NVLS,
   ALGO_NVLSTREE,
   ALGO_PAT,
+  ALGO_COLLNET_DIRECT, /* SHARP: switches reduce; every GPU sends slices to the heads of its node */
+  ALGO_COLLNET_CHAIN,  /* the same with a chain within the node */
   ALGO_COUNT
 } CollAlgo;
 typedef enum { PROTO_AUTO = -1, PROTO_LL, PROTO_LL128, PROTO_SIMPLE, PROTO_COUNT } CollProto;
@@ -79,8 +81,9 @@ typedef struct Fabric Fabric; /* see fabric.h for the fields */
  * counts). choice may be NULL; on input algo/proto other than AUTO force that one, where the
  * planner has it for this operation and fabric (else it chooses among all); on output it is what
  * was used. alltoall and sendrecv are point-to-point kernels: AUTO and Simple. 0 s for one rank and
- * for no bytes. Never falls when bytes grow. Precomputes per group shape inside f: not for two
- * threads on one Fabric. */
+ * for no bytes. Never falls when bytes
+ * grow, nor (powers of two) when nodes of the same shape are added. Precomputes per group shape
+ * inside f: not for two threads on one Fabric. */
 double coll_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes,
                     CollChoice *choice);
 

@@ -2,11 +2,13 @@
 #include "nccl_tuner.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *const coll_op_names[] = {
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", NULL};
 const char *const span_names[] = {"none", "tp", "cp", "ep", "etp", "dp", "edp", "pp", NULL};
-const char *const coll_algo_names[] = {"Ring", "Tree", "NVLS", "NVLSTree", "PAT", NULL};
+const char *const coll_algo_names[] = {"Ring", "Tree",          "NVLS",         "NVLSTree",
+                                       "PAT",  "CollNetDirect", "CollNetChain", NULL};
 const char *const coll_proto_names[] = {"LL", "LL128", "Simple", NULL};
 
 double
@@ -34,21 +36,72 @@ ramp (double ramp_s, double half_bytes, double bytes)
   return ramp_s > 0 ? ramp_s * bytes / (bytes + half_bytes) : 0;
 }
 
-/* Bus bandwidth of one GPU in a node, for the group's size in it (meshes give small groups less).
+/* ---- what the user sets ----
+ *
+ * The fitted bandwidths hold for NCCL's defaults. A setting changes them by what it is: channels
+ * times what one of so many threads moves; a slice of the pipeline costs slice_s whatever its size,
+ * so that smaller buffers cost more for each byte; over a network no more than a buffer is on its
+ * way in the time of a step.
  */
-static double
-bus_Bps (const Fabric *f, const CollGroup *g, CollProto proto)
+
+typedef struct {
+  int channels;
+  double threads; /* over the default */
+  double buffer;  /* over the default */
+} CollSetting;
+
+static CollSetting
+setting_of (const Fabric *f, const CollGroup *g, CollOp op, gboolean nvls)
 {
-  return f->ring[proto].bus_Bps * fabric_share (f, g);
+  NcclPlan plan;
+  nccl_plan_init (&plan, f, op, g);
+  return (CollSetting){nvls ? plan.nvls_channels : plan.channels,
+                       f->env.threads > 0 ? f->env.threads / (double)NCCL_FULL_THREADS : 1,
+                       f->env.buff_bytes > 0 ? f->env.buff_bytes / NCCL_BUFF_BYTES : 1};
 }
 
+static gboolean
+is_set (const Fabric *f)
+{
+  const NcclEnv *e = &f->env;
+  return e->threads > 0 || e->buff_bytes > 0 || e->min_ctas > 0 || e->max_ctas > 0;
+}
+
+/* Bus bandwidth with the settings. inter: over the network. */
 static double
-net_Bps (const Fabric *f, const CollGroup *g, CollProto proto)
+set_Bps (const Fabric *f, const CollGroup *g, CollProto proto, gboolean inter, double Bps)
+{
+  if (!is_set (f))
+    return Bps;
+  CollSetting s = setting_of (f, g, COLL_ALL_REDUCE, FALSE);
+  double channel = f->channel_Bps * (proto == PROTO_LL128 ? 1 : s.threads);
+  double limit = channel > 0 ? MIN (Bps, s.channels * channel) : Bps;
+  if (proto != PROTO_SIMPLE)
+    return limit;
+  /* A slice is a quarter of the buffer: 2 of its 8 steps. */
+  double each = limit / s.channels, slice = NCCL_BUFF_BYTES / 4;
+  double now = 1 + f->slice_s * each / (slice * s.buffer), usual = 1 + f->slice_s * each / slice;
+  limit *= usual / now;
+  if (inter && f->net_hop_s[proto] > 0)
+    limit = MIN (limit, s.channels * NCCL_BUFF_BYTES * s.buffer / f->net_hop_s[proto]);
+  return limit;
+}
+
+/* Bus bandwidth of one GPU in a node, for the group's size in it (meshes give small groups less).
+ */
+double
+coll_bus_Bps (const Fabric *f, const CollGroup *g, CollProto proto)
+{
+  return set_Bps (f, g, proto, FALSE, f->ring[proto].bus_Bps * fabric_share (f, g));
+}
+
+double
+coll_net_Bps (const Fabric *f, const CollGroup *g, CollProto proto)
 {
   double eff = proto == PROTO_LL      ? f->ll_efficiency
                : proto == PROTO_LL128 ? f->ll128_efficiency
                                       : f->efficiency;
-  return eff * fabric_group_net_Bps (f, g);
+  return set_Bps (f, g, proto, TRUE, eff * fabric_group_net_Bps (f, g));
 }
 
 static double
@@ -59,10 +112,10 @@ ring_s (const Fabric *f, CollOp op, const CollGroup *g, CollProto proto, double 
   double cross = twice ? 2.0 * (g->nodes - 1) : g->nodes - 1;
   double inside = (twice ? 2 * (n - 1) : n - 1) - cross;
   const FabricProto *p = &f->ring[proto];
-  double bus = g->ranks_per_node > 1 ? bus_Bps (f, g, proto) : INFINITY;
+  double bus = g->ranks_per_node > 1 ? coll_bus_Bps (f, g, proto) : INFINITY;
   double t = p->base_s + inside * p->hop_s;
   if (g->nodes > 1) {
-    bus = MIN (bus, net_Bps (f, g, proto));
+    bus = MIN (bus, coll_net_Bps (f, g, proto));
     t += f->net_base_s + cross * f->net_hop_s[proto];
   }
   t += bytes * coll_bus_factor (op, g->ranks) / bus;
@@ -89,9 +142,9 @@ tree_s (const Fabric *f, const CollGroup *g, CollProto proto, double bytes)
   double levels = log2 (g->nodes), r = g->ranks_per_node;
   const FabricProto *p = &f->ring[proto];
   double t = p->base_s + 2 * (r - 1) * p->hop_s;
-  double move = r > 1 ? 2 * bytes / bus_Bps (f, g, proto) : 0;
+  double move = r > 1 ? 2 * bytes / coll_bus_Bps (f, g, proto) : 0;
   if (g->nodes > 1) {
-    double net = net_Bps (f, g, proto) * f->tree_efficiency / f->efficiency;
+    double net = coll_net_Bps (f, g, proto) * f->tree_efficiency / f->efficiency;
     t += f->net_base_s + 2 * levels * f->net_hop_s[proto];
     move = MAX (move, tree_factor (g) * bytes / net);
   }
@@ -101,10 +154,35 @@ tree_s (const Fabric *f, const CollGroup *g, CollProto proto, double bytes)
   return t + move;
 }
 
+/* SHARP: the node's sum goes up once and comes down once. Direct: every GPU sends each head its
+ * slice and gets the heads' results, 2 (r-1)/r of the buffer; chain: all of it, up and down. */
+static double
+collnet_s (const Fabric *f, const CollGroup *g, gboolean direct, double bytes)
+{
+  double r = g->ranks_per_node, move = 0;
+  const FabricProto *p = &f->ring[PROTO_SIMPLE];
+  if (r > 1)
+    move = 2 * (direct ? (r - 1) / r : 1) * bytes / coll_bus_Bps (f, g, PROTO_SIMPLE);
+  double net = f->sharp_efficiency * fabric_group_net_Bps (f, g);
+  double hops = direct ? MIN (1, r - 1) : r - 1;
+  return p->base_s + f->net_base_s + 2 * hops * p->hop_s + f->sharp_hop_s +
+         MAX (move, bytes / net) + ramp (2 * hops * f->ramp_s, f->ramp_bytes, bytes / r);
+}
+
 static double
 curve_s (const FabricCurve *c, double steps, double move_s, double bytes)
 {
   return c->base_s + steps * c->hop_s + move_s + ramp (c->ramp_s, c->ramp_bytes, bytes);
+}
+
+/* What the switch moves with the channels that the user allows: few carry less of its rate. */
+static double
+switch_Bps (const Fabric *f, const CollGroup *g, double Bps)
+{
+  if (!is_set (f) || !(f->channel_Bps > 0))
+    return Bps;
+  CollSetting s = setting_of (f, g, COLL_ALL_REDUCE, TRUE);
+  return MIN (Bps, s.channels * f->channel_Bps * s.threads);
 }
 
 static double
@@ -112,8 +190,19 @@ nvlstree_s (const Fabric *f, const CollGroup *g, double bytes)
 {
   const FabricCurve *c = &f->nvlstree;
   double net = f->nvlstree_efficiency * fabric_group_net_Bps (f, g);
-  double move = MAX (bytes / c->Bps, tree_factor (g) * bytes / net);
+  double move = MAX (bytes / switch_Bps (f, g, c->Bps), tree_factor (g) * bytes / net);
   return curve_s (c, 2 * log2 (g->nodes), move, bytes);
+}
+
+/* NVLS, and with SHARP between nodes. */
+static double
+nvls_s (const Fabric *f, const CollGroup *g, double bytes)
+{
+  const FabricCurve *c = &f->nvls_curve;
+  double move = bytes / switch_Bps (f, g, c->Bps);
+  if (g->nodes > 1)
+    move = MAX (move, bytes / (f->sharp_efficiency * fabric_group_net_Bps (f, g)));
+  return curve_s (c, 0, move, bytes) + (g->nodes > 1 ? f->net_base_s + f->sharp_hop_s : 0);
 }
 
 static double
@@ -130,7 +219,10 @@ alltoall_s (const Fabric *f, const CollGroup *g, double bytes)
 {
   double n = g->ranks, r = g->ranks_per_node;
   double part = bytes / n; /* what one rank sends to one peer */
-  double move = r > 1 ? part * (r - 1) / (f->a2a.Bps * fabric_share (f, g)) : 0;
+  double rate = f->a2a.Bps * fabric_share (f, g);
+  if (f->env.max_ctas > 0 && f->channel_Bps > 0)
+    rate = MIN (rate, f->env.max_ctas * f->channel_Bps);
+  double move = r > 1 ? part * (r - 1) / rate : 0;
   double t = part * f->a2a_copy_s_per_byte;
   if (g->nodes > 1) {
     double net = f->a2a_efficiency * fabric_group_net_Bps (f, g);
@@ -169,11 +261,14 @@ coll_algo_time_s (const Fabric *f, CollOp op, const CollGroup *g, CollChoice how
   case ALGO_TREE:
     return tree_s (f, g, how.proto, bytes);
   case ALGO_NVLS:
-    return curve_s (&f->nvls_curve, 0, bytes / f->nvls_curve.Bps, bytes);
+    return nvls_s (f, g, bytes);
   case ALGO_NVLSTREE:
     return nvlstree_s (f, g, bytes);
   case ALGO_PAT:
     return pat_s (f, op, g, bytes);
+  case ALGO_COLLNET_DIRECT:
+  case ALGO_COLLNET_CHAIN:
+    return f->sharp ? collnet_s (f, g, how.algo == ALGO_COLLNET_DIRECT, bytes) : INFINITY;
   case ALGO_RING:
   case ALGO_AUTO:
   case ALGO_COUNT:
@@ -260,20 +355,38 @@ key_equal (const CacheKey *a, const CacheKey *b)
          a->proto == b->proto;
 }
 
+/* The largest time of all sizes so far, into time_s, which may hold those of fewer nodes. */
+static void
+fill_points (double *time_s, const Fabric *f, CollOp op, const CollGroup *g, const NcclPlan *plan,
+             CollChoice force)
+{
+  double so_far = 0;
+  for (int i = 0; i < N_POINTS; i++) {
+    double bytes = point_bytes (i);
+    CollChoice how = nccl_plan_choose (plan, bytes, force);
+    so_far = MAX (so_far, coll_algo_time_s (f, op, g, how, bytes));
+    time_s[i] = so_far = MAX (so_far, time_s[i]);
+  }
+}
+
+/* Nor does a time fall when nodes are added: where NCCL would choose worse for 2, 4, 8 … nodes,
+ * that time is the least. */
 static void
 entry_fill (CacheEntry *e, const Fabric *f, const CacheKey *key)
 {
   CollOp op = (CollOp)key->op;
   CollChoice force = {(CollAlgo)key->algo, (CollProto)key->proto};
   e->key = *key;
-  nccl_plan_init (&e->plan, f, op, &key->group);
-  double so_far = 0;
-  for (int i = 0; i < N_POINTS; i++) {
-    double bytes = point_bytes (i);
-    CollChoice how = nccl_plan_choose (&e->plan, bytes, force);
-    so_far = MAX (so_far, coll_algo_time_s (f, op, &key->group, how, bytes));
-    e->time_s[i] = so_far;
+  memset (e->time_s, 0, sizeof e->time_s);
+  for (int nodes = 2; nodes < key->group.nodes; nodes *= 2) {
+    CollGroup fewer = key->group;
+    fewer.nodes = nodes;
+    fewer.ranks = nodes * fewer.ranks_per_node;
+    nccl_plan_init (&e->plan, f, op, &fewer);
+    fill_points (e->time_s, f, op, &fewer, &e->plan, force);
   }
+  nccl_plan_init (&e->plan, f, op, &key->group);
+  fill_points (e->time_s, f, op, &key->group, &e->plan, force);
 }
 
 /* f is const to callers: the table is a memory of results, not a part of the fabric's state. */

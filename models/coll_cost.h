@@ -21,6 +21,11 @@ void coll_cache_free (CollCache *cache); /* NULL is fine */
 double coll_algo_time_s (const Fabric *f, CollOp op, const CollGroup *g, CollChoice how,
                          double bytes);
 
+/* Bus bandwidth that the settings of f->env leave a GPU in its node, and a group over its NICs
+ * (Ring). */
+double coll_bus_Bps (const Fabric *f, const CollGroup *g, CollProto proto);
+double coll_net_Bps (const Fabric *f, const CollGroup *g, CollProto proto);
+
 /* NCCL's choice and the closed form, without the precomputed table of coll_time_s: exact, but it
  * may fall where NCCL changes its mind. choice as in coll_time_s. */
 double coll_direct_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes,

@@ -24,6 +24,10 @@ plan_algo_of (CollOp op, CollAlgo algo)
     return PLAN_NVLSTREE;
   case ALGO_PAT:
     return PLAN_PAT;
+  case ALGO_COLLNET_DIRECT:
+    return PLAN_COLLNET_DIRECT;
+  case ALGO_COLLNET_CHAIN:
+    return PLAN_COLLNET_CHAIN;
   case ALGO_RING:
   case ALGO_AUTO:
   case ALGO_COUNT:
@@ -149,6 +153,7 @@ plan_edge_ranks (Builder *b, guint32 from, guint32 to, int nic, double weight, g
   if (b->p->edges->len >= MAX_EDGES)
     return plan_fail (b, "more than %u edges (use a lower fidelity)", MAX_EDGES);
   o.nic = cross ? nic : -1;
+  o.enter = cross ? b->enter : 0;
   topo_path_reset (&b->path);
   if (!topo_route (b->s->topo, b->s->gpu[from], b->s->gpu[to], &o, &b->path))
     return plan_fail (b, "no path is left from GPU %u to GPU %u", b->s->gpu[from], b->s->gpu[to]);
@@ -277,10 +282,13 @@ plan_ring (Builder *b)
       cap = plan_limit (cap, s->costs.nic_Bps * MAX (1, b->n_nics) / factor / c_n);
     plan_channel_begin (b, amount, cap, chain ? plan_slots (b, amount) : steps, chain ? 0 : 1);
     int nic = b->n_nodes > 1 && b->n_nics > 0 ? b->nics[c % b->n_nics] : -1;
+    if (s->cross_nic && nic >= 0)
+      b->enter = 1 + b->nics[(c + 1) % b->n_nics];
     if (!plan_ring_edges (b, mine, n, nic, factor, chain, &wire))
       return FALSE;
     plan_channel_end (b);
   }
+  b->enter = 0;
   plan_phase_end (b, (steps - cross) * s->costs.hop_s + cross * s->costs.net_hop_s +
                          steps * wire / c_n);
   return TRUE;

@@ -65,7 +65,9 @@ typedef struct {
   gint64 slot_bytes; /* of a pipeline's step; 0: 512 KiB */
   TopoRouteOpts route; /* nic is set by the plan; .nic = -1 to begin with */
   CollCosts costs;
-  gboolean steps;  /* keep edges: needed for the step fidelity */
+  gboolean cross_nic; /* a ring enters a node by another NIC than it left the last by, which takes
+                       * it off its rail (NCCL_CROSS_NIC=1) */
+  gboolean steps;     /* keep edges: needed for the step fidelity */
   double *scratch; /* NULL, or one 0 for each link, borrowed: spares many small plans the making */
 } CollPlanSpec;
 

@@ -72,6 +72,7 @@ coll_costs_from_fabric (const Fabric *f, CollOp op, const CollGroup *g, CollChoi
   /* With endless bandwidth only alpha is left. */
   Fabric fast = *f;
   fast.cache = NULL;
+  fast.env = (NcclEnv){0};
   fast.nic_Bps = fast.nvls_curve.Bps = fast.nvlstree.Bps = fast.a2a.Bps = fast.p2p.Bps = INFINITY;
   fast.net_p2p.Bps = INFINITY;
   for (int i = 0; i < PROTO_COUNT; i++)
@@ -80,10 +81,9 @@ coll_costs_from_fabric (const Fabric *f, CollOp op, const CollGroup *g, CollChoi
   CollCosts c = {.base_s = f->ring[proto].base_s + (g->nodes > 1 ? f->net_base_s : 0),
                  .hop_s = f->ring[proto].hop_s,
                  .net_hop_s = f->net_hop_s[proto],
-                 .bus_Bps = f->ring[proto].bus_Bps * fabric_share (f, g)};
-  double eff = proto == PROTO_LL      ? f->ll_efficiency
-               : proto == PROTO_LL128 ? f->ll128_efficiency
-                                      : f->efficiency;
+                 .bus_Bps = coll_bus_Bps (f, g, proto)};
+  double eff =
+      g->nodes > 1 && f->nics > 0 ? coll_net_Bps (f, g, proto) / fabric_group_net_Bps (f, g) : 1;
   if (pairs) {
     c.base_s = op == COLL_ALLTOALL ? f->a2a.base_s : f->p2p.base_s;
     c.hop_s = op == COLL_ALLTOALL ? f->a2a.hop_s : 0;
@@ -99,6 +99,9 @@ coll_costs_from_fabric (const Fabric *f, CollOp op, const CollGroup *g, CollChoi
     c.net_hop_s = f->nvlstree.hop_s;
     c.algo_Bps = curve->Bps;
     eff = f->nvlstree_efficiency;
+  } else if (how.algo == ALGO_COLLNET_DIRECT || how.algo == ALGO_COLLNET_CHAIN) {
+    c.net_hop_s = f->sharp_hop_s;
+    eff = f->sharp_efficiency;
   } else if (how.algo == ALGO_PAT) {
     eff = f->pat_efficiency;
   }

@@ -21,6 +21,7 @@ typedef struct {
   gboolean even;
   guint8 nics[256]; /* those that the group drives, on every node */
   guint n_nics;
+  int enter; /* of edges to come, as TopoRouteOpts.enter */
   /* the channel under construction */
   CollChannel ch;
   double *acc; /* by link: weight on it */

@@ -20,6 +20,7 @@
 #define CLUSTERSIM_FABRIC_H
 
 #include "coll.h"
+#include "nccl_env.h"
 
 typedef enum { FABRIC_NVLINK, FABRIC_PCI } FabricLink;
 typedef enum { FABRIC_INTEL, FABRIC_AMD, FABRIC_ARM, FABRIC_POWER } FabricCpu;
@@ -66,7 +67,9 @@ struct Fabric {
   FabricCurve nvls_curve;        /* Bps: algorithm bandwidth of an all-reduce through the switch */
   FabricCurve a2a; /* hop per peer; Bps: per GPU; copy of the own part is in a2a_copy */
   double a2a_copy_s_per_byte;
-  FabricCurve p2p; /* one message between two GPUs of a node */
+  FabricCurve p2p;    /* one message between two GPUs of a node */
+  double channel_Bps; /* of one channel of 512 threads, Simple; 0: not known, no limit */
+  double slice_s;     /* once for each slice of a channel's pipeline (half a chunk); 0: none */
 
   /* the network */
   FabricTuner tuner;
@@ -84,6 +87,12 @@ struct Fabric {
   FabricCurve net_p2p;                       /* one message; Bps 0: what a GPU's NICs give */
 
   const FabricNet *net;    /* borrowed, or NULL: groups have the network to themselves */
+  gboolean sharp;          /* switches can reduce; used if NCCL_COLLNET_ENABLE is set */
+  double sharp_efficiency; /* of the line rate */
+  double sharp_hop_s;      /* up and down the tree of switches */
+
+  NcclEnv env; /* what the user sets */
+
   struct CollCache *cache; /* owned by coll_cost.c; see fabric_changed */
 };
 

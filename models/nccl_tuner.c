@@ -20,8 +20,11 @@ static const double pat_base_us = 8;
 static const double ring_hw_us[HW_COUNT][PROTO_COUNT] = {
     {0.6, 1.9, 3.4}, {1, 2.5, 5.7}, {2.7, 4, 14}};
 static const double tree_hw_us[HW_COUNT][PROTO_COUNT] = {{0.6, 1.25, 4}, {1, 1.9, 4}, {5, 8.5, 14}};
-static const double nvls_hw_us = 25;
+static const double nvls_hw_us = 25, nvls_net_us = 18;
 static const double pat_hw_net_us = 14;
+/* CollNet: direct, chain; a step within the node, the network, and what every further GPU adds. */
+static const double collnet_hw_us[2] = {3.7, 2.8}, collnet_net_us[2] = {31, 30};
+static const double collnet_peer_us = 0.4;
 
 /* Bandwidth caps, GB/s: one node, two, more. */
 static const double ll_max_GBps[CLASS_COUNT][3] = {
@@ -130,6 +133,12 @@ best_channels (const double *list, double limit, double max, double total, Graph
   }
 }
 
+static int
+max_channels (const Fabric *f)
+{
+  return f->nccl_version >= 22500 ? 64 : 32;
+}
+
 /* Rings, trees and NVLS heads: what the links and NICs carry. */
 static void
 search (Planner *p)
@@ -139,7 +148,7 @@ search (Planner *p)
   double intra = link_GBps (f) * p->share;
   Graph *g = &p->graph;
   if (p->nodes == 1) {
-    best_channels (speeds_node[row], intra, INFINITY, intra, g);
+    best_channels (speeds_node[row], intra, max_channels (f) / 2, intra, g);
     g->nvls_channels = p->per_node;
     g->nvls_intra_GBps = speed_at_most (speeds_node[row], intra / p->per_node);
     g->nvls_inter_GBps = 0;
@@ -211,6 +220,8 @@ nvls_bus_GBps (const Planner *p, CollAlgo algo)
   double eff = p->cls == BLACKWELL && p->f->nccl_version >= 22800 ? 0.74 : 0.85;
   double part = p->op == COLL_ALL_REDUCE ? 2 : (p->per_node - 1.0) / p->per_node;
   double bw = g->nvls_intra_GBps * eff * (n - 1) / n * part;
+  if (algo == ALGO_NVLS && p->nodes > 1)
+    bw = MIN (bw, g->nvls_inter_GBps);
   if (algo == ALGO_NVLSTREE) {
     int i = p->node_index;
     bw = MIN (bw, g->nvls_inter_GBps * (p->nodes == 2 ? 2 : 1));
@@ -272,13 +283,76 @@ nvls_latency_us (const Planner *p, CollAlgo algo)
   int v = p->f->nccl_version;
   double intra = p->era == ERA_18 ? 23 : nvls_hw_us;
   double inter = v < 22100 ? 19 : v < 22900 ? 14 : 20.9;
-  return algo == ALGO_NVLS ? intra : intra + 2 * log2 (p->nodes) * inter;
+  if (algo == ALGO_NVLS)
+    return p->nodes > 1 ? intra + nvls_net_us : intra;
+  return intra + 2 * log2 (p->nodes) * inter;
+}
+
+/* Connecting makes two channels of each that the search found (trees 0 and 1), and two of these
+ * again on Hopper and later over a network that leaves few. Threads: Simple and LL 512, LL128 640.
+ */
+static void
+set_channels (const Planner *p, NcclPlan *plan)
+{
+  const NcclEnv *e = &p->f->env;
+  int most = max_channels (p->f), n = (int)p->graph.channels * 2;
+  if (p->nodes > 1 && p->f->arch >= 90 && p->graph.speed_GBps > 45 && n < 16)
+    n *= 2;
+  int nvls = p->f->arch < 100 ? 16 : p->nodes > 1 ? 32 : 24;
+  int low = e->min_ctas > 0 ? e->min_ctas : 1, high = e->max_ctas > 0 ? e->max_ctas : most;
+  plan->channels = CLAMP (n, MIN (low, high), MIN (high, most));
+  plan->nvls_channels = CLAMP (nvls, MIN (low, high), MIN (high, most));
+  int threads = e->threads > 0 ? e->threads : NCCL_FULL_THREADS;
+  plan->threads[PROTO_LL] = plan->threads[PROTO_SIMPLE] = threads;
+  plan->threads[PROTO_LL128] = 640;
+  plan->ranks = p->ranks;
+}
+
+int
+nccl_plan_channels (const NcclPlan *plan, CollChoice how, double bytes, int *threads)
+{
+  gboolean nvls = how.algo == ALGO_NVLS || how.algo == ALGO_NVLSTREE;
+  gboolean collnet = how.algo == ALGO_COLLNET_DIRECT || how.algo == ALGO_COLLNET_CHAIN;
+  int proto = how.proto < 0 ? PROTO_SIMPLE : (int)how.proto;
+  int channels = nvls ? plan->nvls_channels : plan->channels, n = plan->threads[proto];
+  double threshold = collnet ? 512 : proto == PROTO_SIMPLE ? 64 : 8;
+  if (proto == PROTO_LL && how.algo == ALGO_RING)
+    threshold *= plan->ranks;
+  while (!nvls && channels > 1 && bytes < (double)channels * n * threshold)
+    channels--;
+  while (!nvls && n > 64 && bytes < (double)channels * n * threshold)
+    n /= 2;
+  if (threads != NULL)
+    *threads = n;
+  return channels;
+}
+
+/* CollNet: the search's channels, GPUs per head f, half of the bus as for trees. */
+static double
+collnet_bus_GBps (const Planner *p, gboolean direct)
+{
+  double bus = p->graph.channels * p->graph.speed_GBps;
+  if (!direct)
+    return bus;
+  double f = p->per_node / MIN (p->graph.channels, p->per_node);
+  return bus / (f - (f - 1) / 2) * (p->f->arch >= 90 ? 0.85 : 1);
+}
+
+static double
+collnet_latency_us (const Planner *p, gboolean direct)
+{
+  double peers = p->per_node - 1;
+  double within = direct ? MIN (1, peers) * collnet_hw_us[0] + collnet_peer_us * peers
+                         : peers * collnet_hw_us[1];
+  return 2 * within + collnet_net_us[direct ? 0 : 1];
 }
 
 static void
 add (Planner *p, NcclPlan *plan, CollAlgo algo, CollProto proto, double latency_us, double bw_GBps)
 {
-  if (!(bw_GBps > 0))
+  const NcclEnv *e = &p->f->env;
+  if (!(bw_GBps > 0) || (e->not_algos[p->op] >> algo & 1) != 0 ||
+      (e->not_protos[p->op] >> proto & 1) != 0)
     return;
   g_assert (plan->n < (int)G_N_ELEMENTS (plan->c));
   NcclCandidate *c = &plan->c[plan->n++];
@@ -286,10 +360,58 @@ add (Planner *p, NcclPlan *plan, CollAlgo algo, CollProto proto, double latency_
                        .proto = proto,
                        .latency_us = latency_us,
                        .bandwidth_GBps = bw_GBps,
-                       .plateau_latency = 1};
+                       .plateau_latency = 1,
+                       .corrected = algo == ALGO_TREE};
+  /* From 2.30 also NVLSTree on Blackwell beside an x86 CPU. */
+  gboolean x86 = p->f->cpu == FABRIC_INTEL || p->f->cpu == FABRIC_AMD;
+  if (algo == ALGO_NVLSTREE && p->cls == BLACKWELL && x86 && p->f->nccl_version >= 23000)
+    c->corrected = TRUE;
   if (algo == ALGO_RING && proto == PROTO_SIMPLE && p->op == COLL_ALL_REDUCE && p->nodes > 1) {
     c->plateau_latency = p->cls < AMPERE ? 1.9 : 1.4;
     c->plateau_bytes = 64 * p->graph.channels * p->ranks;
+  }
+}
+
+static void
+add_all (Planner *p, NcclPlan *plan)
+{
+  const Fabric *f = p->f;
+  double n = p->ranks;
+  double steps = p->op == COLL_ALL_REDUCE ? 2 * (n - 1) : p->op == COLL_BROADCAST ? n : n - 1;
+  gboolean ll128 = f->ll128 || p->per_node == 1 || f->env.protos_given;
+  for (int proto = 0; proto < PROTO_COUNT; proto++) {
+    if (proto == PROTO_LL128 && (!ll128 || f->arch < 70))
+      continue;
+    add (p, plan, ALGO_RING, (CollProto)proto, ring_latency_us (p, (CollProto)proto),
+         ring_bus_GBps (p, (CollProto)proto) * n / steps);
+    if (p->op == COLL_ALL_REDUCE)
+      add (p, plan, ALGO_TREE, (CollProto)proto, tree_latency_us (p, (CollProto)proto),
+           tree_bus_GBps (p, (CollProto)proto) * 0.5);
+  }
+  gboolean nvls =
+      f->nvls && !f->env.no_nvls && f->nvswitch && f->arch >= 90 && f->nccl_version >= 21700;
+  if (nvls && p->nodes == 1 && p->graph.nvls_channels >= 2 && p->op != COLL_BROADCAST)
+    add (p, plan, ALGO_NVLS, PROTO_SIMPLE, nvls_latency_us (p, ALGO_NVLS),
+         nvls_bus_GBps (p, ALGO_NVLS) * n / steps);
+  gboolean tree = f->tuner == FABRIC_TUNER_NCCL || p->nodes == 2;
+  if (nvls && tree && p->nodes > 1 && p->graph.nvls_channels >= 2 && p->op == COLL_ALL_REDUCE &&
+      f->nccl_version >= 21800)
+    add (p, plan, ALGO_NVLSTREE, PROTO_SIMPLE, nvls_latency_us (p, ALGO_NVLSTREE),
+         nvls_bus_GBps (p, ALGO_NVLSTREE) * n / steps);
+  gboolean pat = f->nccl_version >= 22300 && p->per_node == 1 && p->nodes > 1;
+  if (pat && (p->op == COLL_ALL_GATHER || p->op == COLL_REDUCE_SCATTER))
+    add (p, plan, ALGO_PAT, PROTO_SIMPLE,
+         pat_base_us + log2 (p->nodes) * pat_hw_net_us / 3.5 + 2.8 * n,
+         0.75 * p->graph.channels * p->graph.speed_GBps);
+  if (f->sharp && f->env.collnet && p->nodes > 1 && p->per_node <= 8 && p->op == COLL_ALL_REDUCE) {
+    if (f->nvswitch)
+      add (p, plan, ALGO_COLLNET_DIRECT, PROTO_SIMPLE, collnet_latency_us (p, TRUE),
+           collnet_bus_GBps (p, TRUE) * 0.5);
+    add (p, plan, ALGO_COLLNET_CHAIN, PROTO_SIMPLE, collnet_latency_us (p, FALSE),
+         collnet_bus_GBps (p, FALSE) * 0.5);
+    if (nvls && p->graph.nvls_channels >= 2)
+      add (p, plan, ALGO_NVLS, PROTO_SIMPLE, nvls_latency_us (p, ALGO_NVLS),
+           nvls_bus_GBps (p, ALGO_NVLS) * n / steps);
   }
 }
 
@@ -310,32 +432,17 @@ nccl_plan_init (NcclPlan *plan, const Fabric *f, CollOp op, const CollGroup *g)
                .node_index = MIN (g->nodes, 3) - 1,
                .share = MIN (1, fabric_share (f, g))};
   search (&p);
-  double n = g->ranks;
-  double steps = op == COLL_ALL_REDUCE ? 2 * (n - 1) : op == COLL_BROADCAST ? n : n - 1;
-  gboolean ll128 = f->ll128 || g->ranks_per_node == 1;
-  for (int proto = 0; proto < PROTO_COUNT; proto++) {
-    if (proto == PROTO_LL128 && (!ll128 || f->arch < 70))
-      continue;
-    add (&p, plan, ALGO_RING, (CollProto)proto, ring_latency_us (&p, (CollProto)proto),
-         ring_bus_GBps (&p, (CollProto)proto) * n / steps);
-    if (op == COLL_ALL_REDUCE)
-      add (&p, plan, ALGO_TREE, (CollProto)proto, tree_latency_us (&p, (CollProto)proto),
-           tree_bus_GBps (&p, (CollProto)proto) * 0.5);
+  set_channels (&p, plan);
+  add_all (&p, plan);
+  /* NCCL stops with an error when nothing is left; a prediction of what was asked for least badly
+   * says more: the algorithm without the protocol, then the protocol without the algorithm. */
+  for (int pass = 0; plan->n == 0 && pass < 2; pass++) {
+    Fabric free_of = *f;
+    guint *less = pass == 0 ? free_of.env.not_protos : free_of.env.not_algos;
+    less[op] = 0;
+    p.f = &free_of;
+    add_all (&p, plan);
   }
-  gboolean nvls = f->nvls && f->nvswitch && f->arch >= 90 && f->nccl_version >= 21700;
-  if (nvls && p.nodes == 1 && p.graph.nvls_channels >= 2 && op != COLL_BROADCAST)
-    add (&p, plan, ALGO_NVLS, PROTO_SIMPLE, nvls_latency_us (&p, ALGO_NVLS),
-         nvls_bus_GBps (&p, ALGO_NVLS) * n / steps);
-  gboolean tree = f->tuner == FABRIC_TUNER_NCCL || p.nodes == 2;
-  if (nvls && tree && p.nodes > 1 && p.graph.nvls_channels >= 2 && op == COLL_ALL_REDUCE &&
-      f->nccl_version >= 21800)
-    add (&p, plan, ALGO_NVLSTREE, PROTO_SIMPLE, nvls_latency_us (&p, ALGO_NVLSTREE),
-         nvls_bus_GBps (&p, ALGO_NVLSTREE) * n / steps);
-  gboolean pat = f->nccl_version >= 22300 && g->ranks_per_node == 1 && p.nodes > 1;
-  if (pat && (op == COLL_ALL_GATHER || op == COLL_REDUCE_SCATTER))
-    add (&p, plan, ALGO_PAT, PROTO_SIMPLE,
-         pat_base_us + log2 (p.nodes) * pat_hw_net_us / 3.5 + 2.8 * n,
-         0.75 * p.graph.channels * p.graph.speed_GBps);
 }
 
 double
@@ -343,7 +450,7 @@ nccl_plan_time_us (const NcclPlan *plan, int i, double bytes)
 {
   const NcclCandidate *c = &plan->c[i];
   double bw = c->bandwidth_GBps, latency = c->latency_us;
-  if (c->algo == ALGO_TREE) {
+  if (c->corrected) {
     /* frexp gives floor(log2(x)) + 1 exactly */
     int e = 0;
     frexp (bytes / 64, &e);

@@ -7,7 +7,8 @@
  * over the NICs that the group's GPUs drive. Good priors and no measurements; coll_cost.h says what
  * a call costs.
  *
- * Not modelled: CollNet (needs a SHARP plugin), environment variables, and of tuner plugins more
+ * What the user sets (nccl_env.h) forbids candidates and sets channels and threads; CollNet is a
+ * candidate where the network has SHARP and it is switched on. Of tuner plugins no more is modelled
  * than that the AWS one keeps to the ring where NCCL would take NVLSTree on more than two nodes.
  */
 #ifndef CLUSTERSIM_NCCL_TUNER_H
@@ -21,12 +22,16 @@ typedef struct {
   double latency_us, bandwidth_GBps; /* of the planner; algorithm bandwidth */
   double plateau_latency;            /* factor on latency_us from plateau_bytes on */
   double plateau_bytes;
+  gboolean corrected; /* its bandwidth depends on the size, as a tree's */
 } NcclCandidate;
 
 /* The candidates of one operation on one communicator; by value. n is 0 for operations that are not
  * planned (alltoall, sendrecv). */
 typedef struct {
   int n;
+  int channels, nvls_channels; /* of rings and trees; of NVLS and NVLSTree */
+  int threads[PROTO_COUNT];    /* of a channel */
+  int ranks;
   NcclCandidate c[ALGO_COUNT * PROTO_COUNT];
 } NcclPlan;
 
@@ -34,6 +39,10 @@ void nccl_plan_init (NcclPlan *plan, const Fabric *f, CollOp op, const CollGroup
 
 /* The planner's own estimate of candidate i. */
 double nccl_plan_time_us (const NcclPlan *plan, int i, double bytes);
+
+/* Channels that a call of this size uses: NCCL drops channels, to one, and then halves threads
+ * while bytes < channels * threads * threshold. *threads: NULL, or set. */
+int nccl_plan_channels (const NcclPlan *plan, CollChoice how, double bytes, int *threads);
 
 /* The best candidate that agrees with force (AUTO: any); where none does, with its algorithm alone;
  * else of all. */

@@ -461,9 +461,11 @@ topo_route (Topo *t, guint32 src, guint32 dst, const TopoRouteOpts *o, TopoPath 
   }
   const guint8 *out = NULL, *in = NULL;
   guint8 forced = (guint8)MAX (0, o->nic);
+  guint8 enter = o->enter > 0 ? (guint8)(o->enter - 1) : forced;
   guint n_out = topo_nics_of_gpu (t, src, &out), n_in = topo_nics_of_gpu (t, dst, &in);
   if (o->nic >= 0) {
-    out = in = &forced;
+    out = &forced;
+    in = &enter;
     n_out = n_in = 1;
   } else if (!o->no_pxn && t->rails && t->path_nvlink[src % t->gpus * t->n_ends + dst % t->gpus]) {
     out = in; /* leave by the rail of the other end's NICs */

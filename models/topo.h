@@ -67,6 +67,7 @@ typedef struct {
   GArray *edges;    /* TopoEdge */
   GPtrArray *notes; /* char*: what a reader assumed or left out */
   gboolean tree;    /* a loop is an error (Slurm trees) */
+  int sm;           /* compute capability of the GPUs times ten; 0: not stated */
 } TopoDesc;
 
 TopoDesc *topo_desc_new (const char *name);
@@ -78,6 +79,10 @@ void topo_desc_note (TopoDesc *d, const char *format, ...) G_GNUC_PRINTF (2, 3);
 const TopoVertex *topo_desc_vertex (const TopoDesc *d, guint32 i);
 const TopoEdge *topo_desc_edge (const TopoDesc *d, guint i);
 guint topo_desc_count (const TopoDesc *d, TopoKind kind);
+
+/* Joins what has no common root under one more switch of that name; links must lead from child to
+ * parent. Nothing to do for one tree. */
+void topo_desc_join (TopoDesc *d, const char *name);
 
 /* Speed of one lane for links that state none. */
 void topo_desc_default_Bps (TopoDesc *d, TopoLinkKind kind, double lane_Bps);
@@ -208,6 +213,7 @@ typedef struct {
   guint64 seed, key; /* ECMP: key tells flows between the same ends apart */
   guint queue_pairs; /* ECMP: parts of a flow that are hashed each on its own; 0 stands for 1 */
   int nic;           /* NIC of the node to leave and enter by, or -1: that of the GPU */
+  int enter;         /* with nic: 1 + NIC to enter by; 0: the same */
   gboolean no_pxn;   /* a GPU uses its own NICs even if the other end's are on another rail */
 } TopoRouteOpts;
 

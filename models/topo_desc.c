@@ -86,6 +86,23 @@ topo_desc_count (const TopoDesc *d, TopoKind kind)
 }
 
 void
+topo_desc_join (TopoDesc *d, const char *name)
+{
+  guint n = d->vertices->len, tops = 0;
+  g_autofree guint8 *child = g_malloc0 (n + 1);
+  for (guint i = 0; i < d->edges->len; i++)
+    child[topo_desc_edge (d, i)->a] = TRUE;
+  for (guint i = 0; i < n; i++)
+    tops += topo_desc_vertex (d, i)->kind == TOPO_SWITCH && !child[i];
+  if (tops < 2)
+    return;
+  guint32 root = topo_desc_add (d, TOPO_SWITCH, name, 0);
+  for (guint32 i = 0; i < n; i++)
+    if (topo_desc_vertex (d, i)->kind == TOPO_SWITCH && !child[i])
+      topo_desc_link (d, i, root, TOPO_LINK_NET, 0, 1);
+}
+
+void
 topo_desc_default_Bps (TopoDesc *d, TopoLinkKind kind, double lane_Bps)
 {
   for (guint i = 0; i < d->edges->len; i++) {

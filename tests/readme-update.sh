@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the checked blocks of README.md anew: the example's output and the accuracy table.
+# Writes the checked blocks of README.md anew: the example's output, the accuracy table, collectives by scale.
 # With --check nothing is written; status 1 and a diff when they are out of date.
 set -eu
 : "${CLUSTERSIM:=build/clustersim}"
@@ -17,9 +17,36 @@ trap 'rm -rf "$tmp"' EXIT
     sed -n 's/^mean of the groups.*$/\n&./p'
   echo
 } > "$tmp/accuracy"
+# cell COLUMN SCENARIO FABRIC GPUS RANKS OP SIZE: one figure of collective's csv.
+cell () {
+  "$CLUSTERSIM" collective "$2" --set cluster.fabric="$3" --ranks "$5" --ranks-per-node "$4" --op "$6" --min "$7" --max "$7" \
+    --format csv | awk -F, -v c="$1" 'NR == 2 { printf c == 2 ? "%.1f" : "%.0f", $c }'
+}
+# scale NAME SCENARIO FABRIC GPUS NODES...: a line for each number of nodes.
+scale () {
+  name=$1 scenario=$2 fabric=$3 gpus=$4
+  shift 4
+  for nodes in "$@"; do
+    ranks=$((nodes * gpus))
+    echo "| $name | $nodes | $ranks | $(cell 2 "$scenario" "$fabric" "$gpus" $ranks all_reduce 64K) |" \
+      "$(cell 4 "$scenario" "$fabric" "$gpus" $ranks all_reduce 4G) |" \
+      "$(cell 4 "$scenario" "$fabric" "$gpus" $ranks all_gather 4G) |" \
+      "$(cell 4 "$scenario" "$fabric" "$gpus" $ranks alltoall 4G) |"
+  done
+}
+{
+  echo
+  echo '| system | nodes or racks | GPUs | all_reduce 64 KiB, us | all_reduce 4 GiB, busbw GB/s | all_gather 4 GiB | alltoall 4 GiB |'
+  echo '|---|---:|---:|---:|---:|---:|---:|'
+  scale 'DGX H100, NDR' llama-3.1-405b-16k dgx-h100-ndr 8 1 2 4 8 16 128
+  scale 'DGX B200, NDR' llama-3.1-405b-16k dgx-b200-ndr 8 1 2 4 8 16 128
+  scale 'GB200 NVL72' nvl72-deepseek-v3 gb200-nvl72 72 1 2 4 8 16
+  echo
+} > "$tmp/scale"
 awk -v tmp="$tmp" '
   /^<!-- example:/ { print; while ((getline line < (tmp "/example")) > 0) print line; skip = 1; next }
   /^<!-- accuracy -->/ { print; while ((getline line < (tmp "/accuracy")) > 0) print line; skip = 1; next }
+  /^<!-- scale -->/ { print; while ((getline line < (tmp "/scale")) > 0) print line; skip = 1; next }
   /^<!-- end -->/ { skip = 0 }
   !skip { print }' README.md > "$tmp/README.md"
 if [ "${1:-}" = --check ]; then

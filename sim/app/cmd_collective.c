@@ -1,23 +1,28 @@
 /* collective: the table that nccl-tests prints, for the fabric of a scenario, and a measured log
- * beside it. Sizes, counts, busbw and the header are those of nccl-tests, so that scripts which
- * read its output read this one. */
+ * beside it, with the likely cause where it is far below. Sizes, counts, busbw and the header are
+ * those of nccl-tests, so that scripts which read its output read this one. */
 #include <math.h>
 #include <string.h>
 
 #include "cli.h"
+#include "coll_diagnose.h"
+#include "collective_topo.h"
 #include "commands.h"
 #include "fabric.h"
 #include "import_topo.h"
 #include "json_write.h"
+#include "nccl_tuner.h"
 #include "scenario.h"
 #include "text.h"
 
 #define MAX_SIZES 1000
 
 typedef struct {
-  char *op, *min, *max, *algo, *proto, *against;
+  char *op, *min, *max, *algo, *proto, *against, *version;
+  char *topology, *fidelity, *placement, *routing;
+  char **env;
   gint64 ranks;
-  int per_node;
+  int per_node, jobs, channels;
   double factor;
 } CollFlags;
 
@@ -30,6 +35,12 @@ flags_clear (CollFlags *f)
   g_free (f->algo);
   g_free (f->proto);
   g_free (f->against);
+  g_free (f->version);
+  g_free (f->topology);
+  g_free (f->fidelity);
+  g_free (f->placement);
+  g_free (f->routing);
+  g_strfreev (f->env);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (CollFlags, flags_clear)
 
@@ -37,6 +48,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (CollFlags, flags_clear)
 typedef struct {
   double bytes, time_us, algbw_GBps, busbw_GBps, measured_us, measured_busbw_GBps;
   CollChoice choice;
+  int channels;
 } CollLine;
 
 typedef struct {
@@ -48,6 +60,11 @@ typedef struct {
   CollTable *log; /* NULL: none */
   double median_pct;
   guint matched;
+  CollTopo *topo; /* NULL: the fabric's closed forms */
+  gboolean hierarchical;
+  NcclPlan plan;
+  CollCause cause[CAUSE_COUNT];
+  guint n_causes;
 } Call;
 
 static gboolean
@@ -110,12 +127,15 @@ parse_size (const char *option, const char *text, double fallback, double *out, 
 static gboolean
 set_group (Call *call, const Spec *s, const CollFlags *f, GError **error)
 {
-  int domain = (int)MAX (1, s->cluster.gpus_per_node);
+  /* A node is the scale-up domain: 72 GPUs of a rack whose servers have 4. */
+  int domain = MAX ((int)MAX (1, s->cluster.gpus_per_node), call->fabric->domain_gpus);
   gint64 ranks = f->ranks > 0 ? f->ranks : s->cluster.gpus;
   g_autofree char *found = g_strdup_printf ("%" G_GINT64_FORMAT, f->ranks > 0 ? f->ranks : ranks);
   if (f->ranks < 0 || ranks < 2 || ranks > 10000000)
     return usage (error, "--ranks", found, "2 to 10000000");
   int per_node = f->per_node > 0 ? f->per_node : (int)MIN (ranks, domain);
+  while (f->per_node == 0 && ranks % per_node != 0)
+    per_node--;
   g_autofree char *per = g_strdup_printf ("%d", f->per_node != 0 ? f->per_node : per_node);
   g_autofree char *most =
       g_strdup_printf ("1 to %d, a divisor of the %" G_GINT64_FORMAT " ranks", domain, ranks);
@@ -148,16 +168,22 @@ read_log (Call *call, const char *path, GError **error)
   return TRUE;
 }
 
-static void
-put_line (Call *call, double bytes, double measured_us)
+static gboolean
+put_line (Call *call, double bytes, double measured_us, GError **error)
 {
   CollLine l = {.bytes = bytes, .choice = call->forced, .measured_us = measured_us};
   l.time_us = 1e6 * coll_time_s (call->fabric, call->op, &call->group, bytes, &l.choice);
+  if (call->topo != NULL)
+    l.time_us = 1e6 * coll_topo_time_s (call->topo, call->op, l.choice, bytes, error);
+  if (!(l.time_us > 0))
+    return FALSE;
+  l.channels = call->plan.n > 0 ? nccl_plan_channels (&call->plan, l.choice, bytes, NULL) : 0;
   double factor = coll_bus_factor (call->op, call->group.ranks);
   l.algbw_GBps = bytes / l.time_us * 1e-3;
   l.busbw_GBps = l.algbw_GBps * factor;
   l.measured_busbw_GBps = measured_us > 0 ? bytes / measured_us * 1e-3 * factor : 0;
   g_array_append_val (call->lines, l);
+  return TRUE;
 }
 
 static int
@@ -167,16 +193,32 @@ by_value (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* The sizes of the log, so that nothing is between two points. */
 static void
-lines_of_log (Call *call)
+find_causes (Call *call)
+{
+  g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (CollPoint));
+  for (guint i = 0; i < call->lines->len; i++) {
+    const CollLine *l = &g_array_index (call->lines, CollLine, i);
+    CollPoint p = {l->bytes, l->measured_us * 1e-6, l->time_us * 1e-6};
+    g_array_append_val (points, p);
+  }
+  call->n_causes =
+      coll_diagnose (call->fabric, call->op, &call->group,
+                     (const CollPoint *)(const void *)points->data, points->len, call->cause);
+}
+
+/* The sizes of the log, so that nothing is between two points. */
+static gboolean
+lines_of_log (Call *call, GError **error)
 {
   g_autoptr (GArray) errors = g_array_new (FALSE, FALSE, sizeof (double));
   for (guint i = 0; i < call->log->rows->len; i++) {
     const CollTableRow *r = &g_array_index (call->log->rows, CollTableRow, i);
-    if (r->bytes < 1 || !(r->time_us > 0))
+    double us = r->time_us > 0 ? r->time_us : r->ip_time_us;
+    if (r->bytes < 1 || !(us > 0))
       continue;
-    put_line (call, (double)r->bytes, r->time_us);
+    if (!put_line (call, (double)r->bytes, us, error))
+      return FALSE;
     const CollLine *l = &g_array_index (call->lines, CollLine, call->lines->len - 1);
     double e = fabs (100 * (l->time_us / l->measured_us - 1));
     g_array_append_val (errors, e);
@@ -187,6 +229,8 @@ lines_of_log (Call *call)
     call->median_pct = (g_array_index (errors, double, (errors->len - 1) / 2) +
                         g_array_index (errors, double, errors->len / 2)) /
                        2;
+  find_causes (call);
+  return TRUE;
 }
 
 static gboolean
@@ -205,14 +249,17 @@ lines_of_range (Call *call, const CollFlags *f, GError **error)
   for (double bytes = min; bytes <= max * (1 + 1e-12); bytes = MAX (bytes * f->factor, bytes + 1)) {
     if (call->lines->len >= MAX_SIZES)
       return usage (error, "--factor", "more than 1000 sizes", "a larger factor");
-    put_line (call, floor (bytes), 0);
+    if (!put_line (call, floor (bytes), 0, error))
+      return FALSE;
   }
   return TRUE;
 }
 
 static const char *
-algo_name (const CollLine *l)
+algo_name (const Call *call, const CollLine *l)
 {
+  if (call->hierarchical)
+    return plan_algo_names[PLAN_HIERARCHICAL];
   return l->choice.algo < 0 ? "p2p" : coll_algo_names[l->choice.algo];
 }
 
@@ -230,22 +277,29 @@ put_text (const Call *call, GString *out)
       coll_op_names[call->op], call->fabric->name, call->group.ranks, call->group.ranks_per_node,
       call->group.nodes, call->fabric->nccl_version / 10000, call->fabric->nccl_version / 100 % 100,
       call->fabric->nccl_version % 100);
-  g_string_append_printf (out, "#%13s %14s %12s %9s %9s  %-8s %-6s%s\n", "size", "count", "time",
-                          "algbw", "busbw", "algo", "proto",
-                          call->log != NULL ? "    measured     busbw   error" : "");
-  g_string_append_printf (out, "#%13s %14s %12s %9s %9s  %-8s %-6s%s\n", "(B)", "(elements)",
-                          "(us)", "(GB/s)", "(GB/s)", "", "",
-                          call->log != NULL ? "        (us)    (GB/s)     (%)" : "");
+  if (call->topo != NULL)
+    g_string_append_printf (out, "# over the links of %s\n", coll_topo_name (call->topo));
+  g_string_append_printf (out, "#%13s %14s %12s %9s %9s  %-8s %-6s %4s%s\n", "size", "count",
+                          "time", "algbw", "busbw", "algo", "proto", "chan",
+                          call->log != NULL ? "    measured     busbw   error  ratio" : "");
+  g_string_append_printf (out, "#%13s %14s %12s %9s %9s  %-8s %-6s %4s%s\n", "(B)", "(elements)",
+                          "(us)", "(GB/s)", "(GB/s)", "", "", "",
+                          call->log != NULL ? "        (us)    (GB/s)     (%)       " : "");
   double sum = 0;
   for (guint i = 0; i < call->lines->len; i++) {
     const CollLine *l = &g_array_index (call->lines, CollLine, i);
     sum += l->busbw_GBps;
     g_string_append_printf (out, "%14.0f %14.0f %12.2f %9.2f %9.2f  %-8s %-6s", l->bytes,
                             floor (l->bytes / 4), l->time_us, l->algbw_GBps, l->busbw_GBps,
-                            algo_name (l), proto_name (l));
+                            algo_name (call, l), proto_name (l));
+    if (l->channels > 0)
+      g_string_append_printf (out, " %4d", l->channels);
+    else
+      g_string_append (out, "    -");
     if (l->measured_us > 0)
-      g_string_append_printf (out, "%12.2f %9.2f %7.1f", l->measured_us, l->measured_busbw_GBps,
-                              100 * (l->time_us / l->measured_us - 1));
+      g_string_append_printf (out, "%12.2f %9.2f %7.1f %6.3f", l->measured_us,
+                              l->measured_busbw_GBps, 100 * (l->time_us / l->measured_us - 1),
+                              l->time_us / l->measured_us);
     g_string_append_c (out, '\n');
   }
   g_string_append_printf (out, "# Avg bus bandwidth    : %.4g\n",
@@ -253,22 +307,26 @@ put_text (const Call *call, GString *out)
   if (call->log != NULL)
     g_string_append_printf (out, "# median error against %u measured sizes: %.1f %%\n",
                             call->matched, call->median_pct);
+  for (guint i = 0; i < call->n_causes; i++)
+    g_string_append_printf (out, "# %s %s: %s\n", i == 0 ? "likely cause:" : "or:          ",
+                            coll_cause_names[call->cause[i]], coll_cause_texts[call->cause[i]]);
 }
 
 static void
 put_csv (const Call *call, GString *out)
 {
   g_string_append (out, "size_bytes,time_us,algbw_GBps,busbw_GBps,algo,proto,measured_us,"
-                        "measured_busbw_GBps,error_pct\n");
+                        "measured_busbw_GBps,error_pct,channels,ratio\n");
   for (guint i = 0; i < call->lines->len; i++) {
     const CollLine *l = &g_array_index (call->lines, CollLine, i);
     g_string_append_printf (out, "%.0f,%.6g,%.6g,%.6g,%s,%s", l->bytes, l->time_us, l->algbw_GBps,
-                            l->busbw_GBps, algo_name (l), proto_name (l));
+                            l->busbw_GBps, algo_name (call, l), proto_name (l));
     if (l->measured_us > 0)
-      g_string_append_printf (out, ",%.6g,%.6g,%.3f\n", l->measured_us, l->measured_busbw_GBps,
-                              100 * (l->time_us / l->measured_us - 1));
+      g_string_append_printf (out, ",%.6g,%.6g,%.3f,%d,%.4g\n", l->measured_us,
+                              l->measured_busbw_GBps, 100 * (l->time_us / l->measured_us - 1),
+                              l->channels, l->time_us / l->measured_us);
     else
-      g_string_append (out, ",,,\n");
+      g_string_append_printf (out, ",,,,%d,\n", l->channels);
   }
 }
 
@@ -290,11 +348,14 @@ put_json (const Call *call, GString *out)
     jw_double (w, "time_us", l->time_us);
     jw_double (w, "algbw_GBps", l->algbw_GBps);
     jw_double (w, "busbw_GBps", l->busbw_GBps);
-    jw_string (w, "algo", algo_name (l));
+    jw_string (w, "algo", algo_name (call, l));
     jw_string (w, "proto", proto_name (l));
+    if (l->channels > 0)
+      jw_int (w, "channels", l->channels);
     if (l->measured_us > 0) {
       jw_double (w, "measured_us", l->measured_us);
       jw_double (w, "error_pct", 100 * (l->time_us / l->measured_us - 1));
+      jw_double (w, "ratio", l->time_us / l->measured_us);
     }
     jw_end_object (w);
   }
@@ -302,32 +363,90 @@ put_json (const Call *call, GString *out)
   if (call->log != NULL) {
     jw_int (w, "measured_sizes", call->matched);
     jw_double (w, "median_abs_error_pct", call->median_pct);
+    jw_begin_array (w, "causes");
+    for (guint i = 0; i < call->n_causes; i++) {
+      jw_begin_object (w, NULL);
+      jw_string (w, "name", coll_cause_names[call->cause[i]]);
+      jw_string (w, "text", coll_cause_texts[call->cause[i]]);
+      jw_end_object (w);
+    }
+    jw_end_array (w);
   }
   jw_end_object (w);
   g_string_append_c (out, '\n');
   json_writer_free (w);
 }
 
+/* The scenario's fabric is its own: what is set here is for this call. */
+static gboolean
+set_nccl (Call *call, const CollFlags *f, GError **error)
+{
+  Fabric *fabric = call->fabric;
+  int version = f->version != NULL ? nccl_version_parse (f->version) : fabric->nccl_version;
+  if (version < 20000)
+    return usage (error, "--nccl-version", f->version, "such as 2.27.7");
+  fabric->nccl_version = version;
+  for (gsize i = 0; f->env != NULL && f->env[i] != NULL; i++) {
+    const char *equals = strchr (f->env[i], '=');
+    if (equals == NULL)
+      return usage (error, "--env", f->env[i], "NCCL_NAME=VALUE");
+    g_autofree char *name = g_strndup (f->env[i], (gsize)(equals - f->env[i]));
+    g_autoptr (GError) why = NULL;
+    if (!nccl_env_set (&fabric->env, name, equals + 1, &why)) {
+      g_autofree char *shown = text_printable (why->message, -1, 600);
+      g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE, "collective: --env: %s", shown);
+      return FALSE;
+    }
+  }
+  fabric_changed (fabric);
+  return TRUE;
+}
+
+static gboolean
+set_topo (Call *call, const Spec *s, const CollFlags *f, GError **error)
+{
+  if (f->topology == NULL) {
+    const char *needs[] = {f->fidelity, f->placement, f->routing};
+    for (gsize i = 0; i < G_N_ELEMENTS (needs); i++)
+      if (needs[i] != NULL)
+        return usage (error, "--fidelity, --placement, --routing", needs[i],
+                      "with --topology NAME|FILE only");
+    return TRUE;
+  }
+  CollTopoSpec t = {.topology = f->topology,
+                    .fidelity = f->fidelity,
+                    .placement = f->placement,
+                    .routing = f->routing,
+                    .jobs = f->jobs,
+                    .channels = f->channels,
+                    .hierarchical = call->hierarchical,
+                    .seed = s->run.seed};
+  call->topo = coll_topo_new (&t, call->fabric, &call->group, error);
+  return call->topo != NULL;
+}
+
 static gboolean
 fill (Call *call, const Spec *s, const CollFlags *f, GError **error)
 {
-  int algo, proto, op;
+  int algo = -1, proto, op;
+  call->hierarchical = f->algo != NULL && g_ascii_strcasecmp (f->algo, "hierarchical") == 0;
+  if (call->hierarchical && f->topology == NULL)
+    return usage (error, "--algo", f->algo, "hierarchical with --topology only");
   if (!parse_name ("--op", f->op != NULL ? f->op : "all_reduce", coll_op_names, COLL_COUNT, &op,
                    error) ||
-      !parse_name ("--algo", f->algo, coll_algo_names, ALGO_COUNT, &algo, error) ||
+      !parse_name ("--algo", call->hierarchical ? NULL : f->algo, coll_algo_names, ALGO_COUNT,
+                   &algo, error) ||
       !parse_name ("--proto", f->proto, coll_proto_names, PROTO_COUNT, &proto, error))
     return FALSE;
   if (op < 0)
     return usage (error, "--op", f->op, "a collective, like all_reduce");
   call->op = (CollOp)op;
   call->forced = (CollChoice){(CollAlgo)algo, (CollProto)proto};
-  if (!set_group (call, s, f, error) || !read_log (call, f->against, error))
+  if (!set_group (call, s, f, error) || !set_nccl (call, f, error) ||
+      !read_log (call, f->against, error) || !set_topo (call, s, f, error))
     return FALSE;
-  if (call->log != NULL)
-    lines_of_log (call);
-  else if (!lines_of_range (call, f, error))
-    return FALSE;
-  return TRUE;
+  nccl_plan_init (&call->plan, call->fabric, call->op, &call->group);
+  return call->log != NULL ? lines_of_log (call, error) : lines_of_range (call, f, error);
 }
 
 static gboolean
@@ -345,6 +464,7 @@ run (const char *path, const CollFlags *f, const CliCommon *c, GError **error)
                                : put_text) (&call, out);
   g_array_unref (call.lines);
   coll_table_free (call.log);
+  coll_topo_free (call.topo);
   spec_clear (&s);
   return ok && cli_output (c, out->str, (gssize)out->len, error);
 }
@@ -363,6 +483,19 @@ cmd_collective_run (int argc, char **argv)
       {"min", 0, 0, G_OPTION_ARG_STRING, &f.min, "Smallest size (default 8)", "BYTES"},
       {"max", 0, 0, G_OPTION_ARG_STRING, &f.max, "Largest size (default 8G)", "BYTES"},
       {"factor", 0, 0, G_OPTION_ARG_DOUBLE, &f.factor, "From size to size (default 2)", "X"},
+      {"nccl-version", 0, 0, G_OPTION_ARG_STRING, &f.version, "NCCL's version (the fabric's)",
+       "2.X.Y"},
+      {"env", 0, 0, G_OPTION_ARG_STRING_ARRAY, &f.env,
+       "A variable of NCCL, as NCCL_ALGO=Ring; may be repeated", "NAME=VALUE"},
+      {"topology", 0, 0, G_OPTION_ARG_STRING, &f.topology,
+       "Links that the ranks share, a shipped topology or a file", "NAME"},
+      {"fidelity", 0, 0, G_OPTION_ARG_STRING, &f.fidelity,
+       "On a topology: analytic, flow (default), step", "LEVEL"},
+      {"placement", 0, 0, G_OPTION_ARG_STRING, &f.placement,
+       "block (default), rail, scattered, or a file of hosts", "HOW"},
+      {"routing", 0, 0, G_OPTION_ARG_STRING, &f.routing, "adaptive (default), ecmp, static", "HOW"},
+      {"jobs", 0, 0, G_OPTION_ARG_INT, &f.jobs, "Equal groups at the same time (1)", "N"},
+      {"channels", 0, 0, G_OPTION_ARG_INT, &f.channels, "Rings or trees (one a NIC)", "N"},
       {"algo", 0, 0, G_OPTION_ARG_STRING, &f.algo, "Force an algorithm, as NCCL_ALGO", "NAME"},
       {"proto", 0, 0, G_OPTION_ARG_STRING, &f.proto, "Force a protocol, as NCCL_PROTO", "NAME"},
       {"against", 0, 0, G_OPTION_ARG_FILENAME, &f.against,

@@ -4,7 +4,9 @@
 #include "cli.h"
 #include "commands.h"
 #include "import_hf.h"
+#include "import_part.h"
 #include "import_run.h"
+#include "import_table.h"
 #include "import_timeline.h"
 #include "json_read.h"
 #include "json_write.h"
@@ -231,13 +233,94 @@ import_chakra_trace (const char *path, const char *const *given G_GNUC_UNUSED, c
   return import_chakra (path, &t, error) && put_timeline (&t, c, out);
 }
 
+/* ---- links ---- */
+
+typedef gboolean (*PartWriter) (TopoDesc *d, const char *kind, const char *const *given,
+                                JsonWriter *w, GPtrArray *notes, GError **error);
+
+static gboolean
+node_writer (TopoDesc *d, const char *kind, const char *const *given, JsonWriter *w,
+             GPtrArray *notes, GError **error)
+{
+  return import_part_node (d, kind, given, w, notes, error);
+}
+
+/* The output is the part alone, whatever the format, so that -o FILE makes one that reads. */
+static gboolean
+put_part (TopoDesc *d, const char *kind, PartWriter writer, const char *const *given,
+          const CliCommon *c, GString *out, GError **error)
+{
+  if (c->format == FORMAT_CSV) {
+    g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
+                 "import: %s has no such form (found \"csv\"; allowed: text, json)", kind);
+    return FALSE;
+  }
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (JsonWriter) w = json_writer_new (out, 1);
+  if (!writer (d, kind, given, w, notes, error))
+    return FALSE;
+  g_string_append_c (out, '\n');
+  return TRUE;
+}
+
+static gboolean
+import_smi (const char *path, const char *const *given, const CliCommon *c, GString *out,
+            GError **error)
+{
+  g_autoptr (TopoDesc) d = import_smi_topo (path, error);
+  return d != NULL && put_part (d, "nvidia-smi topo -m", node_writer, given, c, out, error);
+}
+
+static gboolean
+import_nccl_xml (const char *path, const char *const *given, const CliCommon *c, GString *out,
+                 GError **error)
+{
+  g_autoptr (TopoDesc) d = import_nccl_topo (path, error);
+  return d != NULL && put_part (d, "NCCL topology", node_writer, given, c, out, error);
+}
+
+static gboolean
+import_slurm (const char *path, const char *const *given, const CliCommon *c, GString *out,
+              GError **error)
+{
+  g_autoptr (TopoDesc) d = import_slurm_topo (path, import_given (given, "topology"), error);
+  return d != NULL && put_part (d, "Slurm topology", import_part_network, given, c, out, error);
+}
+
+static gboolean
+import_ib (const char *path, const char *const *given, const CliCommon *c, GString *out,
+           GError **error)
+{
+  g_autoptr (TopoDesc) d = import_ibnet (path, import_given (given, "names"), error);
+  return d != NULL && put_part (d, "ibnetdiscover", import_part_network, given, c, out, error);
+}
+
+static gboolean
+import_tests_log (const char *path, const char *const *given, const CliCommon *c, GString *out,
+                  GError **error)
+{
+  g_autoptr (CollTable) t = import_nccl_tests (path, error);
+  if (t == NULL)
+    return FALSE;
+  return c->format == FORMAT_JSON ? import_table_json (t, given, out, error)
+                                  : import_table_csv (t, given, out, error);
+}
+
 static const struct {
   const char *name;
   ImportFn fn;
-} kinds[] = {{"hf-config", import_hf},       {"megatron-args", import_megatron_args},
-             {"deepspeed", import_ds},       {"nemo", import_nemo_yaml},
-             {"torchtitan", import_titan},   {"kineto", import_kineto_trace},
-             {"chakra", import_chakra_trace}};
+} kinds[] = {{"hf-config", import_hf},
+             {"megatron-args", import_megatron_args},
+             {"deepspeed", import_ds},
+             {"nemo", import_nemo_yaml},
+             {"torchtitan", import_titan},
+             {"kineto", import_kineto_trace},
+             {"chakra", import_chakra_trace},
+             {"nvidia-smi-topo", import_smi},
+             {"nccl-topo", import_nccl_xml},
+             {"slurm-topology", import_slurm},
+             {"ibnet", import_ib},
+             {"nccl-tests", import_tests_log}};
 
 static gboolean
 run (const char *kind, const char *path, const char *const *given, const CliCommon *c,
@@ -265,7 +348,9 @@ cmd_import_run (int argc, char **argv)
   const CliHelp help = {
       "KIND FILE [NAME=VALUE…]",
       "Reads a file that you already have into a scenario part.\n"
-      "KIND: hf-config, megatron-args, deepspeed, nemo, torchtitan, kineto, chakra\n"
+      "KIND: hf-config, megatron-args, deepspeed, nemo, torchtitan, kineto, chakra,\n"
+      "nvidia-smi-topo and nccl-topo (a fabric, or with part=topology links), slurm-topology and\n"
+      "ibnet (a topology), nccl-tests (a table).\n"
       "What a template leaves open is given after the file; a launch script "
       "takes its own parameters there.",
       "clustersim import hf-config config.json", 2, -1};

@@ -29,6 +29,7 @@ typedef struct {
   GArray *dev, *nv;
   guint32 stack[MAX_DEPTH]; /* device that each open element stands in */
   guint depth, elements, unknown, cpus;
+  int sm;
 } Reader;
 
 #define NONE G_MAXUINT32
@@ -168,6 +169,8 @@ on_begin (void *self, const char *tag, const char **a)
     guint32 at = r->stack[r->depth];
     if (at == NONE || g_array_index (r->dev, Device, at).kind != TOPO_GPU)
       stop (r, IMPORT_ERROR_SYNTAX, "gpu outside a pci device of a GPU's class", NULL);
+    const char *sm = attr (a, "sm");
+    r->sm = sm ? (int)CLAMP (g_ascii_strtoll (sm, NULL, 10), 0, 999) : r->sm;
   } else if (strcmp (tag, "net") == 0) {
     begin_net (r, a);
   } else if (strcmp (tag, "nvlink") == 0) {
@@ -308,6 +311,7 @@ to_desc (const Reader *r, GError **error)
   }
   add_tree (r, d, vertex);
   add_nvlinks (r, d, vertex);
+  d->sm = r->sm;
   if (r->unknown > 0)
     topo_desc_note (d, "%u elements of unknown name were left out", r->unknown);
   if (topo_desc_count (d, TOPO_NIC) == 0)

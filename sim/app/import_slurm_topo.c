@@ -30,6 +30,9 @@ add_nodes (Maker *m, const SlurmSwitch *s, guint32 vertex, GError **error)
                             IMPORT_MAX_HOSTS);
       v = topo_desc_add (m->d, TOPO_HOST, host, 0) + 1;
       g_hash_table_insert (m->host, g_strdup (host), GUINT_TO_POINTER (v));
+    } else {
+      return import_fail (error, IMPORT_ERROR_SYNTAX, m->name, s->line,
+                          "host %s is below two switches, or two hosts have that name", host);
     }
     topo_desc_link (m->d, v - 1, vertex, TOPO_LINK_NET, 0, 1);
   }
@@ -108,9 +111,12 @@ slurm_to_desc (const char *name, const GArray *switches, gboolean block, GPtrArr
   }
   guint pieces = count_trees (d);
   if (pieces > 1)
-    topo_desc_note (
-        d, block ? "%u blocks; what joins them is not in it" : "%u trees without a common root",
-        pieces);
+    topo_desc_note (d,
+                    block ? "%u blocks; what joins them is not in it: taken as one more switch"
+                          : "%u trees without a common root",
+                    pieces);
+  if (block)
+    topo_desc_join (d, "above the blocks");
   topo_desc_note (d, "speeds are not in it");
   for (guint i = 0; i < notes->len; i++)
     topo_desc_note (d, "%s", (const char *)g_ptr_array_index (notes, i));

@@ -67,12 +67,18 @@ static const Field alltoall_fields[] = {TIME ("base_us", a2a.base_s),
                                         MAY ("ramp_MiB", a2a.ramp_bytes, MIB, 1e-6, 1e6),
                                         MAY ("copy_GBps", a2a_copy_s_per_byte, PER_GBPS, 1e-3, 1e9),
                                         END};
+static const Field sharp_fields[] = {PART ("efficiency", sharp_efficiency),
+                                     TIME ("hop_us", sharp_hop_s), END};
 static const Field p2p_fields[] = {TIME ("base_us", p2p.base_s), RATE ("rate_GBps", p2p.Bps),
                                    MAY_TIME ("ramp_us", p2p.ramp_s),
                                    MAY ("ramp_MiB", p2p.ramp_bytes, MIB, 1e-6, 1e6), END};
-static const Field node_fields[] = {NEED ("nvlinks", links, 1, 0, 1000), RATE ("pci_GBps", pci_Bps),
+static const Field node_fields[] = {NEED ("nvlinks", links, 1, 0, 1000),
+                                    RATE ("pci_GBps", pci_Bps),
                                     MAY ("share_of_2", share2, 1, 1e-3, 100),
-                                    MAY ("share_of_4", share4, 1, 1e-3, 100), END};
+                                    MAY ("channel_GBps", channel_Bps, GBPS, 1e-3, 1e5),
+                                    MAY_TIME ("slice_us", slice_s),
+                                    MAY ("share_of_4", share4, 1, 1e-3, 100),
+                                    END};
 
 static const Field net_fields[] = {PART ("efficiency", efficiency),
                                    PART ("ll_efficiency", ll_efficiency),
@@ -112,6 +118,7 @@ static const Section node_sections[] = {{"nvls", nvls_fields, FALSE},
                                         {"alltoall", alltoall_fields, TRUE},
                                         {"p2p", p2p_fields, TRUE}};
 static const Section net_sections[] = {{"hop_us", net_hop_fields, TRUE},
+                                       {"sharp", sharp_fields, FALSE},
                                        {"p2p", net_p2p_fields, TRUE}};
 
 static gboolean
@@ -187,9 +194,9 @@ static gboolean
 read_node (const JsonRef *obj, Fabric *f, GPtrArray *prov, GError **error)
 {
   static const char *const keys[] = {
-      "format",   "name",    "note",     "arch",       "gpus_per_node", "link", "cpu",  "nvswitch",
-      "ll128",    "nvlinks", "pci_GBps", "share_of_2", "share_of_4",    "ring", "nvls", "nvlstree",
-      "alltoall", "p2p",     NULL};
+      "format",   "name",     "note",     "arch",     "gpus_per_node", "link",       "cpu",
+      "nvswitch", "ll128",    "nvlinks",  "pci_GBps", "share_of_2",    "share_of_4", "ring",
+      "nvls",     "nvlstree", "alltoall", "p2p",      "channel_GBps",  "slice_us",   NULL};
   const char *text = NULL;
   gint64 format = 1;
   int link = 0, cpu = 0;
@@ -246,6 +253,7 @@ read_network (const JsonRef *obj, Fabric *f, GPtrArray *prov, GError **error)
                                      "alltoall_peer_us",
                                      "ramp_us",
                                      "p2p",
+                                     "sharp",
                                      NULL};
   const char *text = NULL;
   gint64 format = 1;
@@ -258,6 +266,7 @@ read_network (const JsonRef *obj, Fabric *f, GPtrArray *prov, GError **error)
       !read_sections (obj, net_sections, G_N_ELEMENTS (net_sections), f, prov, error))
     return FALSE;
   f->tuner = (FabricTuner)tuner;
+  f->sharp = json_has (obj, "sharp");
   return check_ramp (obj, "p2p", f->net_p2p.ramp_s, f->net_p2p.ramp_bytes, error);
 }
 
@@ -307,12 +316,36 @@ read_version (const JsonRef *root, Fabric *f, GError **error)
   return TRUE;
 }
 
+/* "env": { "NCCL_ALGO": "Ring", "NCCL_BUFFSIZE": 8388608 } */
+static gboolean
+read_env (const JsonRef *root, Fabric *f, GError **error)
+{
+  JsonRef env;
+  if (!json_has (root, "env"))
+    return TRUE;
+  if (!json_get_object (root, "env", &env, error) || !json_check_keys (&env, nccl_env_names, error))
+    return FALSE;
+  for (int i = 0; i < json_len (&env); i++) {
+    JsonRef item = json_item (&env, i);
+    const char *text = NULL;
+    gint64 n = 0;
+    g_autoptr (GError) why = NULL;
+    if (json_is_string (&item) ? !json_value_string (&item, &text, error)
+                               : !json_value_int (&item, 0, G_MAXINT, &n, error))
+      return FALSE;
+    g_autofree char *number = g_strdup_printf ("%" G_GINT64_FORMAT, n);
+    if (!nccl_env_set (&f->env, item.key, text != NULL ? text : number, &why))
+      return json_fail (&item, JSON_ERROR_RANGE, error, "%s", why->message);
+  }
+  return TRUE;
+}
+
 static gboolean
 read_all (const JsonRef *root, Fabric *f, GPtrArray *prov, GError **error)
 {
-  static const char *const keys[] = {
-      "format",       "name",          "note",     "node",       "network",
-      "nccl_version", "nics_per_node", "nic_GBps", "efficiency", NULL};
+  static const char *const keys[] = {"format",     "name",          "note",          "node",
+                                     "network",    "nccl_version",  "nics_per_node", "nic_GBps",
+                                     "efficiency", "gpus_per_node", "env",           NULL};
   static const char *const lone[] = {"nics_per_node", "nic_GBps", "efficiency", NULL};
   const char *text = NULL;
   gint64 format = 1;
@@ -327,8 +360,10 @@ read_all (const JsonRef *root, Fabric *f, GPtrArray *prov, GError **error)
     g_free (f->name);
     f->name = g_strdup (text);
   }
-  if (!read_version (root, f, error) ||
-      !read_part (root, "node", "fabrics/nodes", read_node, f, &f->node, prov, error))
+  if (!read_version (root, f, error) || !read_env (root, f, error) ||
+      !read_part (root, "node", "fabrics/nodes", read_node, f, &f->node, prov, error) ||
+      (json_has (root, "gpus_per_node") &&
+       !read_whole (root, "gpus_per_node", 1, 65536, &f->domain_gpus, prov, error)))
     return FALSE;
   if (json_has (root, "network"))
     return read_part (root, "network", "fabrics/networks", read_network, f, &f->network, prov,

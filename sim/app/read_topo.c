@@ -1,4 +1,5 @@
 #include "read_topo.h"
+#include "store.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -25,12 +26,12 @@ typedef struct {
 
 static const Field node_fields[] = {
     COUNT ("hosts", node.hosts, 1, 4096, FALSE),
-    COUNT ("gpus_per_host", node.gpus, 1, 4096, TRUE),
+    COUNT ("gpus_per_host", node.gpus, 1, 4096, FALSE),
     COUNT ("numa_per_host", node.numa, 1, 64, FALSE),
     COUNT ("pcie_switches_per_host", node.pcie_switches, 0, 256, FALSE),
     COUNT ("nics_per_host", node.nics, 0, 255, FALSE),
     REAL ("nvlink_GBps", node.nvlink_Bps, GBPS, 1e-6, 1e5, FALSE),
-    REAL ("pcie_GBps", node.pcie_Bps, GBPS, 1e-6, 1e5, TRUE),
+    REAL ("pcie_GBps", node.pcie_Bps, GBPS, 1e-6, 1e5, FALSE),
     REAL ("nic_pcie_GBps", node.nic_pcie_Bps, GBPS, 1e-6, 1e5, FALSE),
     REAL ("pcie_up_GBps", node.pcie_up_Bps, GBPS, 1e-6, 1e5, FALSE),
     REAL ("smp_GBps", node.smp_Bps, GBPS, 1e-6, 1e5, FALSE),
@@ -115,6 +116,30 @@ read_mesh (const JsonRef *node, TopoPreset *p, GError **error)
   return TRUE;
 }
 
+/* Numbers that a node from numbers cannot do without. */
+static gboolean
+need_numbers (const JsonRef *node, GError **error)
+{
+  static const char *const needed[] = {"gpus_per_host", "pcie_GBps", NULL};
+  JsonRef at;
+  for (int i = 0; needed[i] != NULL; i++)
+    if (!json_get_any (node, needed[i], &at, error))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+read_node_graph (const JsonRef *node, TopoPreset *p, GPtrArray *prov, GError **error)
+{
+  static const char *const keys[] = {"graph", "link_us", NULL};
+  JsonRef graph;
+  if (!json_check_keys (node, keys, error) || !json_get_object (node, "graph", &graph, error) ||
+      !read_fields (node, &node_fields[G_N_ELEMENTS (node_fields) - 1], 1, p, prov, error))
+    return FALSE;
+  p->graph = read_topo_graph (&graph, p->name, prov, error);
+  return p->graph != NULL;
+}
+
 static gboolean
 read_node (const JsonRef *root, TopoPreset *p, GPtrArray *prov, GError **error)
 {
@@ -122,7 +147,11 @@ read_node (const JsonRef *root, TopoPreset *p, GPtrArray *prov, GError **error)
   static const char *const more[] = {"scale_up", "mesh", NULL};
   JsonRef node;
   int up = TOPO_UP_NONE;
-  if (!json_get_object (root, "node", &node, error) ||
+  if (!json_get_object (root, "node", &node, error))
+    return FALSE;
+  if (json_has (&node, "graph"))
+    return read_node_graph (&node, p, prov, error);
+  if (!need_numbers (&node, error) ||
       !check_keys (&node, node_fields, G_N_ELEMENTS (node_fields), more, error) ||
       !json_opt_enum (&node, "scale_up", ups, &up, error) ||
       !read_fields (&node, node_fields, G_N_ELEMENTS (node_fields), p, prov, error))
@@ -140,9 +169,10 @@ read_node (const JsonRef *root, TopoPreset *p, GPtrArray *prov, GError **error)
 static gboolean
 read_network (const JsonRef *root, TopoPreset *p, GPtrArray *prov, GError **error)
 {
-  static const char *const kinds[] = {"single-switch", "leaf-spine", "clos3", "dragonfly", NULL};
-  static const char *const more[] = {"kind", "rail_optimised", NULL};
-  JsonRef net;
+  static const char *const kinds[] = {"single-switch", "leaf-spine", "clos3",
+                                      "dragonfly",     "graph",      NULL};
+  static const char *const more[] = {"kind", "rail_optimised", "graph", NULL};
+  JsonRef net, graph;
   int kind = 0;
   p->spec.net = TOPO_NET_NONE;
   if (!json_has (root, "network"))
@@ -154,7 +184,15 @@ read_network (const JsonRef *root, TopoPreset *p, GPtrArray *prov, GError **erro
       !read_fields (&net, net_fields, G_N_ELEMENTS (net_fields), p, prov, error))
     return FALSE;
   p->spec.net = (TopoNetKind)(TOPO_NET_SINGLE + kind);
-  return TRUE;
+  if ((p->spec.net == TOPO_NET_DESC) != json_has (&net, "graph"))
+    return json_fail (&net, JSON_ERROR_INCONSISTENT, error,
+                      "kind and graph do not agree (allowed: kind graph with a graph)");
+  if (p->spec.net != TOPO_NET_DESC)
+    return TRUE;
+  if (!json_get_object (&net, "graph", &graph, error))
+    return FALSE;
+  p->net = read_topo_graph (&graph, p->name, prov, error);
+  return p->net != NULL;
 }
 
 static gboolean
@@ -198,18 +236,50 @@ topo_preset_free (TopoPreset *p)
     return;
   g_free (p->name);
   g_array_unref (p->mesh);
+  topo_desc_free (p->graph);
+  topo_desc_free (p->net);
   g_free (p);
+}
+
+TopoPreset *
+topo_preset_load (const char *name, const char *from, GPtrArray *prov, GError **error)
+{
+  g_autoptr (JsonDoc) doc = store_document ("topologies", name, from, error);
+  if (doc == NULL)
+    return NULL;
+  JsonRef root = json_root (doc);
+  return read_topo (&root, name, prov, error);
+}
+
+/* Nodes of a network that was given host by host. */
+static gboolean
+nodes_of_net (const TopoPreset *p, const TopoDesc *node, guint32 asked, TopoSpec *s, GError **error)
+{
+  guint32 hosts = topo_desc_count (p->net, TOPO_HOST), per = 1;
+  for (guint32 i = 0; i < node->vertices->len; i++)
+    per = MAX (per, (guint32)MAX (0, topo_desc_vertex (node, i)->host) + 1);
+  s->net_desc = p->net;
+  s->nodes = hosts / per;
+  if (hosts % per == 0 && hosts > 0 && (asked == 0 || asked <= s->nodes))
+    return TRUE;
+  g_set_error (error, TOPO_ERROR, TOPO_ERROR_RANGE,
+               "%s: the network has %u hosts, %u to a node (found: %u nodes asked for; allowed: up "
+               "to %u)",
+               p->name, hosts, per, asked, s->nodes);
+  return FALSE;
 }
 
 Topo *
 topo_preset_build (const TopoPreset *p, guint32 nodes, GError **error)
 {
   TopoSpec s = p->spec;
-  g_autoptr (TopoDesc) d = topo_node_build (&p->node, error);
-  if (!d)
+  g_autoptr (TopoDesc) d = p->graph == NULL ? topo_node_build (&p->node, error) : NULL;
+  if (d == NULL && p->graph == NULL)
     return NULL;
-  s.node = d;
+  s.node = d != NULL ? d : p->graph;
   s.nodes = nodes > 0 ? nodes : s.nodes;
+  if (p->net != NULL && !nodes_of_net (p, s.node, nodes, &s, error))
+    return NULL;
   if (s.nodes == 1 && s.nic_Bps <= 0)
     s.net = TOPO_NET_NONE;
   return topo_new (&s, error);

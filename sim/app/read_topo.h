@@ -15,6 +15,8 @@ typedef struct {
   TopoNodeSpec node; /* borrows name and mesh from here */
   TopoSpec spec;     /* without its node */
   GArray *mesh;      /* TopoMeshLink */
+  TopoDesc *graph;   /* the node part by part; NULL: from the numbers in node */
+  TopoDesc *net;     /* the network likewise, whose hosts say how many nodes there are */
 } TopoPreset;
 
 void topo_preset_free (TopoPreset *p);
@@ -24,7 +26,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (TopoPreset, topo_preset_free)
  * to, or NULL. */
 TopoPreset *read_topo (const JsonRef *root, const char *name, GPtrArray *prov, GError **error);
 
-/* nodes: how many, 0 for the preset's own number. */
+/* By the name of a shipped topology or a path, "extends" followed. from: the file that mentions it,
+ * or NULL. */
+TopoPreset *topo_preset_load (const char *name, const char *from, GPtrArray *prov, GError **error);
+
+/* "graph": { "source", "parts", "links", "lane_GBps" }. Checked as a whole. */
+TopoDesc *read_topo_graph (const JsonRef *obj, const char *name, GPtrArray *prov, GError **error);
+
+/* nodes: how many, 0 for the preset's own number. A network given part by part has its own. */
 Topo *topo_preset_build (const TopoPreset *p, guint32 nodes, GError **error);
 
 #endif

@@ -327,6 +327,30 @@ mean_of_medians (const ValidateResult *r, const GPtrArray *names)
   return n > 0 ? sum / n : 0;
 }
 
+/* What most rows of a group that are far off say; NULL when none says anything. Only collectives
+ * do: the likely cause. */
+static const char *
+group_cause (const ValidateResult *r, const char *group)
+{
+  const char *best = NULL;
+  guint most = 0;
+  for (guint i = 0; i < r->rows->len; i++) {
+    const RowResult *row = &g_array_index (r->rows, RowResult, i);
+    guint n = 0;
+    if (strcmp (row->group, group) != 0 || row->status != ROW_OK || row->reason[0] == '\0')
+      continue;
+    for (guint k = 0; k < r->rows->len; k++)
+      n += strcmp (g_array_index (r->rows, RowResult, k).reason, row->reason) == 0;
+    if (n > most)
+      best = row->reason;
+    most = MAX (most, n);
+  }
+  return best;
+}
+
+/* A set whose median is further off is named with the cause. */
+static const double far_off_pct = 40;
+
 /* ---- output ---- */
 
 static void
@@ -377,6 +401,10 @@ validate_json (const ValidateResult *r, GString *out)
     jw_double (w, "median_abs_error_pct", s.median);
     jw_double (w, "p90_abs_error_pct", s.p90);
     jw_double (w, "mean_error_pct", s.mean);
+    const char *cause =
+        s.median > far_off_pct ? group_cause (r, g_ptr_array_index (names, i)) : NULL;
+    if (cause != NULL)
+      jw_string (w, "cause", cause);
     jw_end_object (w);
   }
   jw_end_array (w);
@@ -455,6 +483,13 @@ validate_text (const ValidateResult *r, gboolean rows, GString *out)
       out, "mean of the groups' medians %.2f %%, interval holds %.0f %% of the rows\n",
       mean_of_medians (r, names), s.n > 0 ? 100.0 * s.covered / s.n : 0.0);
   text_judged (r, names, out);
+  for (guint i = 0; i < names->len; i++) {
+    const char *name = g_ptr_array_index (names, i);
+    double median = stats_of (r, name, FALSE).median;
+    const char *cause = median > far_off_pct ? group_cause (r, name) : NULL;
+    if (cause != NULL)
+      g_string_append_printf (out, "%.70s: likely cause: %s\n", name, cause);
+  }
 }
 
 void

@@ -1,5 +1,6 @@
 /* Tables of kernel and collective measurements. Kernel tables measure one kernel in a loop of
  * milliseconds on an otherwise idle part, hence duty 0 of the device model. */
+#include "coll_diagnose.h"
 #include "validate.h"
 
 #include <math.h>
@@ -329,6 +330,9 @@ attention_wide_row (const RunContext *c, guint row, GArray *rows)
 
 /* ---- collectives ---- */
 
+/* A row that is further off names its likely cause. */
+static const double far_off_pct = 40;
+
 /* The version of a row is an input of NCCL's choice; the cost numbers are the fabric's. */
 static void
 set_version (Fabric *f, const char *text)
@@ -340,39 +344,88 @@ set_version (Fabric *f, const char *text)
   }
 }
 
-static void
-collective_row (const RunContext *c, guint row, GArray *rows)
+/* What a row says, beside its prediction. */
+typedef struct {
+  CollOp op;
+  CollGroup group;
+  CollPoint point;
+} CollRow;
+
+/* NULL, or why the row is skipped. */
+static const char *
+collective_of (const RunContext *c, guint row, Fabric *f, CollRow *out)
 {
   int op = index_of (coll_op_names, cell (c, row, "op"));
-  const char *name = run_rules_find (c->rules, "collective", cell (c, row, "gpu"),
-                                     cell (c, row, "nic"), cell (c, row, "system"));
-  Fabric *f = name != NULL ? store_fabric (c->store, name, NULL, NULL) : NULL;
-  if (f == NULL || op < 0) {
-    g_autofree char *why =
-        g_strdup_printf ("no fabric for %s, %s", cell (c, row, "gpu"), cell (c, row, "system"));
-    validate_skip (rows, why);
-    return;
-  }
   int ranks = (int)number (c, row, "ranks"), nodes = MAX (1, (int)number (c, row, "nodes"));
   double bytes = number (c, row, "size_bytes"), us = number (c, row, "time_us");
   double busbw = number (c, row, "busbw_GBps");
-  if (ranks < 2 || bytes <= 0 || ranks % nodes != 0) {
-    validate_skip (rows, "ranks or size are missing");
-    return;
-  }
+  if (op < 0 || ranks < 2 || bytes <= 0 || ranks % nodes != 0)
+    return "ranks or size are missing";
   if (us <= 0 && busbw > 0)
     us = bytes * coll_bus_factor ((CollOp)op, ranks) / busbw / 1e3;
   if (f->domain_gpus > 8 && ranks <= f->domain_gpus)
     nodes = 1; /* one scale-up domain */
   set_version (f, cell (c, row, "nccl_version"));
-  CollGroup g = {ranks, ranks / nodes, nodes, 1, {0}};
+  CollGroup g = {.ranks = ranks, .ranks_per_node = ranks / nodes, .nodes = nodes, .sharers = 1};
   CollChoice how = {(CollAlgo)index_of (coll_algo_names, cell (c, row, "algo")),
                     (CollProto)index_of (coll_proto_names, cell (c, row, "proto"))};
   double t = nodes > 1 && !(f->nics > 0) ? INFINITY : coll_time_s (f, (CollOp)op, &g, bytes, &how);
   if (us <= 0 || !isfinite (t) || t <= 0)
-    validate_skip (rows, "no time, or no network between the nodes");
-  else
-    validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
+    return "no time, or no network between the nodes";
+  *out = (CollRow){(CollOp)op, g, {bytes, us * 1e-6, t}};
+  return NULL;
+}
+
+/* The likely cause of a row's error, from its whole set; NULL when nothing tells. Sets stand
+ * together in the table. */
+static const char *
+cause_of (const RunContext *c, guint row, Fabric *f, const CollRow *own)
+{
+  const char *set = cell (c, row, "set");
+  g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (CollPoint));
+  guint first = row, last = row;
+  CollCause cause[CAUSE_COUNT];
+  if (*set == '\0')
+    return NULL;
+  while (first > 0 && strcmp (cell (c, first - 1, "set"), set) == 0)
+    first--;
+  while (last + 1 < csv_n_rows (c->t) && strcmp (cell (c, last + 1, "set"), set) == 0)
+    last++;
+  for (guint i = first; i <= last; i++) {
+    CollRow r;
+    if (collective_of (c, i, f, &r) == NULL && r.op == own->op && r.group.ranks == own->group.ranks)
+      g_array_append_val (points, r.point);
+  }
+  guint n = coll_diagnose (f, own->op, &own->group, (const CollPoint *)(const void *)points->data,
+                           points->len, cause);
+  return n > 0 ? coll_cause_texts[cause[0]] : NULL;
+}
+
+static void
+collective_row (const RunContext *c, guint row, GArray *rows)
+{
+  const char *name = run_rules_find (c->rules, "collective", cell (c, row, "gpu"),
+                                     cell (c, row, "nic"), cell (c, row, "system"));
+  Fabric *f = name != NULL ? store_fabric (c->store, name, NULL, NULL) : NULL;
+  if (f == NULL) {
+    g_autofree char *why =
+        g_strdup_printf ("no fabric for %s, %s", cell (c, row, "gpu"), cell (c, row, "system"));
+    validate_skip (rows, why);
+    return;
+  }
+  CollRow r;
+  const char *why = collective_of (c, row, f, &r);
+  if (why != NULL) {
+    validate_skip (rows, why);
+    return;
+  }
+  RowResult *out = validate_add (rows, "time_us", r.point.measured_s * 1e6,
+                                 r.point.predicted_s * 1e6, kernel_interval);
+  const char *cause = fabs (out->error_pct) > far_off_pct ? cause_of (c, row, f, &r) : NULL;
+  if (cause != NULL) {
+    g_free (out->reason);
+    out->reason = g_strdup (cause);
+  }
 }
 
 static const char judged_gemm[] =

@@ -34,6 +34,38 @@ sim collective $s --ranks 16 --min 1M --max 1G --format csv
 } >"$tmp/log"
 done_with "against a log" collective $s --ranks 16 --against "$tmp/log"
 grep -q 'against 11 measured sizes: 20.0 %' "$out" && ok "its error" || nok "its error"
+grep -q '1.25\|0.800' "$out" && ok "the ratio of each size" || nok "the ratio of each size"
+# Half of the rate: the cause is named, in text and JSON; NCCL's variables change the table.
+awk '/^ *[0-9]/ { $6 *= 2; $7 /= 2; $8 /= 2; $10 = $6; $11 = $7; $12 = $8 } { print }' "$tmp/log" >"$tmp/half"
+done_with "half of the rate" collective $s --ranks 16 --against "$tmp/half"
+grep -q 'likely cause: half-rate' "$out" && ok "its cause" || nok "its cause"
+done_with "half of the rate, json" collective $s --ranks 16 --against "$tmp/half" --format json
+grep -q '"name": "half-rate"' "$out" && grep -q '"ratio": 0\.[34]' "$out" && ok "cause and ratio" || nok "cause and ratio"
+done_with "variables" collective $s --ranks 64 --env NCCL_ALGO=Tree --env NCCL_PROTO=LL --min 8 --max 1M --format csv
+[ "$(grep -c ',Tree,LL,' "$out")" -eq 18 ] && ok "tree and LL throughout" || nok "tree and LL throughout"
+done_with "version" collective $s --ranks 8 --nccl-version 2.16.2 --min 1G --max 1G --format csv
+grep -q ',Ring,' "$out" && ok "2.16 has no NVLS" || nok "2.16 has no NVLS"
+refused "variable" 2 'NCCL_ALGO' collective $s --env NCCL_ALGOS=Ring
+refused "its value" 2 'Ring, Tree' collective $s --env NCCL_ALGO=star
+refused "version that is none" 2 '2\.27\.7' collective $s --nccl-version x
+# Links: all fidelities agree without contention; CROSS_NIC and PXN count where the spine is narrow.
+t () { sim collective $s --set cluster.fabric=dgx-h100-ndr --topology "$@" --format csv; awk -F, 'NR == 2 { print $2 }' "$out"; }
+a=$(t dgx-h100-superpod --ranks 32 --env NCCL_ALGO=Ring --min 1G --max 1G --fidelity analytic)
+f=$(t dgx-h100-superpod --ranks 32 --env NCCL_ALGO=Ring --min 1G --max 1G --fidelity flow)
+[ -n "$a" ] && [ "$a" = "$f" ] && ok "flow and analytic" || nok "flow and analytic" "$a $f"
+n () { echo "{ \"value\": $1, \"kind\": \"assumed\", \"source\": \"test\" }"; }
+echo "{ \"extends\": \"dgx-h100-superpod\", \"nodes\": 64, \"network\": { \"leaf_ports\": $(n 16), \"leaf_oversubscription\": $(n 8) } }" >"$tmp/narrow.json"
+ring=$(t "$tmp/narrow.json" --ranks 128 --env NCCL_ALGO=Ring --min 1G --max 1G)
+cross=$(t "$tmp/narrow.json" --ranks 128 --env NCCL_ALGO=Ring --env NCCL_CROSS_NIC=1 --min 1G --max 1G)
+awk -v a="$ring" -v b="$cross" 'BEGIN { exit !(a > 0 && b > 1.5 * a) }' && ok "NCCL_CROSS_NIC" || nok "NCCL_CROSS_NIC" "$ring $cross"
+pxn=$(t "$tmp/narrow.json" --ranks 128 --op alltoall --min 1G --max 1G)
+own=$(t "$tmp/narrow.json" --ranks 128 --op alltoall --env NCCL_PXN_DISABLE=1 --min 1G --max 1G)
+awk -v a="$pxn" -v b="$own" 'BEGIN { exit !(a > 0 && b > 1.5 * a) }' && ok "NCCL_PXN_DISABLE" || nok "NCCL_PXN_DISABLE" "$pxn $own"
+done_with "hierarchical" collective $s --topology dgx-h100-superpod --algo hierarchical --ranks 64 --min 1G --max 1G
+refused "links that are not there" 2 'nothere' collective $s --topology nothere
+refused "fidelity without links" 2 'topology' collective $s --fidelity flow
+refused "fidelity" 2 'analytic' collective $s --topology dgx-h100-superpod --fidelity fluid
+refused "placement" 2 'scattered' collective $s --topology dgx-h100-superpod --ranks 16 --placement diagonal
 refused "a log of another operation" 2 'another operation' collective $s --ranks 16 --op alltoall --against "$tmp/log"
 head -c 300 "$tmp/log" >"$tmp/cut"
 refused "a log that is cut" 2 'cut' collective $s --ranks 16 --against "$tmp/cut"

@@ -249,6 +249,44 @@ test_all_shipped (void)
   }
 }
 
+/* Parameters come from one to four nodes; what follows for up to 128 nodes, and for racks, comes
+ * from the topology alone (steps, levels, bytes over NICs). It takes no less time with more nodes,
+ * and the bus bandwidth of long messages stays under the limit of NICs and switches. */
+static void
+test_scale (void)
+{
+  g_auto (GStrv) names = data_list ("fabrics");
+  for (int i = 0; names[i] != NULL; i++) {
+    g_autoptr (Fabric) f = load (names[i]);
+    if (f->network == NULL)
+      continue;
+    for (int op = 0; op < COLL_COUNT; op++)
+      for (double s = 1024; s <= 16.0 * (1 << 30); s *= 8) {
+        double before = 0;
+        for (int nodes = 2; nodes <= 128; nodes *= 2) {
+          CollGroup g = {.ranks = f->domain_gpus * nodes,
+                         .ranks_per_node = f->domain_gpus,
+                         .nodes = nodes,
+                         .sharers = 1};
+          double t = coll_time_s (f, (CollOp)op, &g, s, NULL);
+          if (t < before)
+            g_test_message ("%s %s %g bytes, %d nodes: %g after %g us", names[i], coll_op_names[op],
+                            s, nodes, 1e6 * t, 1e6 * before);
+          g_assert_cmpfloat (t, >=, before);
+          before = t;
+        }
+        CollGroup g = {.ranks = f->domain_gpus * 128,
+                       .ranks_per_node = f->domain_gpus,
+                       .nodes = 128,
+                       .sharers = 1};
+        double bus = s * coll_bus_factor ((CollOp)op, g.ranks) / before;
+        double most = op == COLL_ALLTOALL ? fabric_group_net_Bps (f, &g) / f->domain_gpus * 1.01
+                                          : fabric_group_net_Bps (f, &g);
+        g_assert_cmpfloat (bus, <=, most);
+      }
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -256,6 +294,7 @@ main (int argc, char **argv)
   g_test_set_nonfatal_assertions ();
   g_setenv ("CLUSTERSIM_SCENARIOS", "scenarios", FALSE);
   g_test_add_func ("/coll-tables/all-shipped", test_all_shipped);
+  g_test_add_func ("/coll-tables/scale", test_scale);
   g_test_add_func ("/coll-tables/a100-node", test_a100_node);
   g_test_add_func ("/coll-tables/published", test_published);
   return g_test_run ();
