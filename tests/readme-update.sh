@@ -1,10 +1,13 @@
 #!/bin/sh
-# Writes the checked blocks of README.md anew: the example's output and the accuracy table.
+# Writes the checked blocks of README.md anew: the example's output, the accuracy tables, and before them the file that
+# ranges are made from.
 # With --check nothing is written; status 1 and a diff when they are out of date.
 set -eu
 : "${CLUSTERSIM:=build/clustersim}"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+[ "${1:-}" = --check ] ||
+  "$CLUSTERSIM" fit errors scenarios/published/runs.csv --quiet -o scenarios/published/errors.json > /dev/null
 { echo '```'; "$CLUSTERSIM" predict gpt3-175b-h100; echo '```'; } > "$tmp/example"
 {
   echo
@@ -17,9 +20,21 @@ trap 'rm -rf "$tmp"' EXIT
     sed -n 's/^mean of the groups.*$/\n&./p'
   echo
 } > "$tmp/accuracy"
+{
+  echo
+  echo '| group left out | rows | as shipped, median | left out, median | 90 % of rows below | mean signed |'
+  echo '|---|---:|---:|---:|---:|---:|'
+  for by in source gpu; do
+    "$CLUSTERSIM" validate scenarios/published/runs.csv --class A,B --cross $by --quiet |
+      sed -n 's/^ *\([0-9]\{1,\}\) *\([0-9.]*\) *[0-9.]* *[-+0-9.]* *[0-9.]* *\([0-9.]*\) *\([0-9.]*\) *\([-+0-9.]*\)   \(.*\)$/| \6 | \1 | \2 | \3 | \4 | \5 |/p' |
+      awk -F'|' -v by=$by '$3 + 0 >= 5 && (by == "source" || $2 !~ /all rows/)'
+  done
+  echo
+} > "$tmp/cross"
 awk -v tmp="$tmp" '
   /^<!-- example:/ { print; while ((getline line < (tmp "/example")) > 0) print line; skip = 1; next }
   /^<!-- accuracy -->/ { print; while ((getline line < (tmp "/accuracy")) > 0) print line; skip = 1; next }
+  /^<!-- cross -->/ { print; while ((getline line < (tmp "/cross")) > 0) print line; skip = 1; next }
   /^<!-- end -->/ { skip = 0 }
   !skip { print }' README.md > "$tmp/README.md"
 if [ "${1:-}" = --check ]; then

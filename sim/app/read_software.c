@@ -131,6 +131,18 @@ read_optional (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GErro
   return TRUE;
 }
 
+double *
+software_number (SoftwareProfile *s, const char *key)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++)
+    if (strcmp (numbers[i].key, key) == 0)
+      return (double *)(void *)((char *)s + numbers[i].offset);
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_numbers); i++)
+    if (strcmp (optional_numbers[i].key, key) == 0)
+      return (double *)(void *)((char *)s + optional_numbers[i].offset);
+  return NULL;
+}
+
 gboolean
 read_software (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GError **error)
 {

@@ -209,7 +209,7 @@ validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GEr
     return NULL;
   g_autoptr (PredictCache) cache = predict_cache_new ();
   g_autoptr (GArray) cells = wide_columns (t, rules);
-  RunContext c = {t, store, rules, cache, intervals, opt->stage_times, cells};
+  RunContext c = {t, store, rules, cache, intervals, opt->stage_times, cells, NULL, NULL};
   ValidateResult *r = g_new0 (ValidateResult, 1);
   r->table = kind->name;
   r->group_column = g_strdup (group != NULL ? group : "device");

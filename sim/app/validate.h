@@ -19,6 +19,7 @@ typedef struct {
   char *id, *group, *reason; /* owned; reason "" unless assumed or skipped */
   const char *metric;        /* static: "step_time_s" … */
   double published, predicted, error_pct, lo, hi;
+  guint features; /* of training runs: interval_features */
   RowStatus status;
 } RowResult;
 
@@ -55,6 +56,9 @@ typedef struct {
   const IntervalTable *intervals;
   gboolean stage_times;
   GArray *cells; /* of wide tables: WideColumn */
+  /* Changes the Spec of a training run before it is predicted (validate --cross), or NULL. */
+  void (*adjust) (gpointer self, Spec *s);
+  gpointer adjust_self;
 } RunContext;
 
 /* A latency column of a wide kernel table and the device that it is of. */
