@@ -20,7 +20,7 @@ typedef struct {
   char **gpus, **where;
   double hold_out, nic_GBps, nics;
   int resamples, ranks_per_node;
-  gboolean one_protocol;
+  gboolean one_protocol, leave_out_fifth;
 } Flags;
 
 static void
@@ -251,7 +251,7 @@ write_all (const Run *r, GError **error)
 static gboolean
 check_flags (const Flags *f, SampleOptions *o, gboolean *fabric, GError **error)
 {
-  *o = (SampleOptions){f->gpus, -1, f->where, f->ranks_per_node};
+  *o = (SampleOptions){f->gpus, -1, f->where, f->ranks_per_node, f->leave_out_fifth};
   *fabric = f->as != NULL && strcmp (f->as, "fabric") == 0;
   if (f->as != NULL && !*fabric && strcmp (f->as, "device") != 0)
     return wrong (error, "--as: unknown kind (allowed: device, fabric)", f->as);
@@ -330,6 +330,8 @@ cmd_fit_run (int argc, char **argv)
       {"nic-GBps", 0, 0, G_OPTION_ARG_DOUBLE, &f.nic_GBps, "Line rate of a NIC", "RATE"},
       {"ranks-per-node", 0, 0, G_OPTION_ARG_INT, &f.ranks_per_node, "Of logs without hosts", "N"},
       {"hold-out", 0, 0, G_OPTION_ARG_DOUBLE, &f.hold_out, "Share not fitted to (0.25)", "SHARE"},
+      {"leave-out-fifth", 0, 0, G_OPTION_ARG_NONE, &f.leave_out_fifth,
+       "No GEMM shapes of the fifth that validate judges", NULL},
       {"resamples", 0, 0, G_OPTION_ARG_INT, &f.resamples, "For the intervals (40)", "N"},
       {"residuals", 0, 0, G_OPTION_ARG_FILENAME, &f.residuals, "Measured against model",
        "FILE.csv"},

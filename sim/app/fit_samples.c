@@ -1,3 +1,4 @@
+#include "fifth.h"
 #include "fit_samples.h"
 #include "text.h"
 
@@ -90,6 +91,9 @@ sample_add (SampleReader *r, Sample *s, const char *device, GError **error)
   if (s->time_s > 1e5)
     return sample_fail (r, s->line, SAMPLES_ERROR_VALUE, error,
                         "the time is %g s (allowed: up to a day; are the units right?)", s->time_s);
+  if (s->kind == SAMPLE_GEMM && r->options->leave_out_fifth &&
+      fifth_of (s->gemm.shape.m, s->gemm.shape.n, s->gemm.shape.k) == FIFTH_HELD)
+    return TRUE;
   remember (r->set, r->set->devices, device, &s->device);
   if (s->origin == NULL)
     s->origin = g_string_chunk_insert_const (r->set->text, r->label);

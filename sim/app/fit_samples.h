@@ -104,6 +104,7 @@ typedef struct {
   int attention;      /* AttnKernel of tables that do not name theirs; -1 */
   char **where;       /* "COLUMN~TEXT": rows of CSV tables whose cell contains the text */
   int ranks_per_node; /* of nccl-tests logs that do not say; 0 */
+  gboolean leave_out_fifth; /* GEMM shapes of fifth.h are passed over */
 } SampleOptions;
 
 SampleSet *sample_set_new (void);

@@ -146,7 +146,8 @@ run_row (const RunContext *c, guint row, GArray *rows)
 }
 
 static const char *const runs_needed[] = {"num_layers", "tp", "pp", "gbs", "gpu", "num_gpus", NULL};
-const TableKind table_runs = {"runs", runs_needed, "source_title", "training runs", run_row};
+const TableKind table_runs = {"runs", runs_needed, "source_title", "training runs", NULL,
+                               run_row};
 
 /* Names what a row has added, and groups it. */
 static void
@@ -209,9 +210,17 @@ validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GEr
     return NULL;
   g_autoptr (PredictCache) cache = predict_cache_new ();
   g_autoptr (GArray) cells = wide_columns (t, rules);
-  RunContext c = {t, store, rules, cache, intervals, opt->stage_times, cells, NULL, NULL};
+  RunContext c = {.t = t,
+                  .store = store,
+                  .rules = rules,
+                  .cache = cache,
+                  .intervals = intervals,
+                  .stage_times = opt->stage_times,
+                  .cells = cells,
+                  .own_groups = opt->group == NULL};
   ValidateResult *r = g_new0 (ValidateResult, 1);
   r->table = kind->name;
+  r->judged = kind->judged;
   r->group_column = g_strdup (group != NULL ? group : "device");
   r->rows = g_array_new (FALSE, TRUE, sizeof (RowResult));
   g_array_set_clear_func (r->rows, row_clear);
@@ -260,15 +269,15 @@ typedef struct {
   double median, mean_abs, p90, max, mean;
 } Stats;
 
-/* group NULL: all rows. */
+/* group NULL: all rows. judged: only those of the part with a target. */
 static Stats
-stats_of (const ValidateResult *r, const char *group)
+stats_of (const ValidateResult *r, const char *group, gboolean judged)
 {
   Stats s = {0};
   g_autofree double *abs_err = g_new (double, r->rows->len + 1);
   for (guint i = 0; i < r->rows->len; i++) {
     const RowResult *row = &g_array_index (r->rows, RowResult, i);
-    if (group != NULL && strcmp (row->group, group) != 0)
+    if ((group != NULL && strcmp (row->group, group) != 0) || (judged && !row->judged))
       continue;
     if (row->status == ROW_SKIPPED) {
       s.skipped++;
@@ -317,7 +326,7 @@ mean_of_medians (const ValidateResult *r, const GPtrArray *names)
   double sum = 0;
   guint n = 0;
   for (guint i = 0; i < names->len; i++) {
-    Stats s = stats_of (r, g_ptr_array_index (names, i));
+    Stats s = stats_of (r, g_ptr_array_index (names, i), FALSE);
     if (s.n > 0) {
       sum += s.median;
       n++;
@@ -366,7 +375,7 @@ validate_json (const ValidateResult *r, GString *out)
   jw_end_array (w);
   jw_begin_array (w, "groups");
   for (guint i = 0; i < names->len; i++) {
-    Stats s = stats_of (r, g_ptr_array_index (names, i));
+    Stats s = stats_of (r, g_ptr_array_index (names, i), FALSE);
     if (s.n == 0)
       continue;
     jw_begin_object (w, NULL);
@@ -379,7 +388,7 @@ validate_json (const ValidateResult *r, GString *out)
     jw_end_object (w);
   }
   jw_end_array (w);
-  Stats s = stats_of (r, NULL);
+  Stats s = stats_of (r, NULL, FALSE);
   jw_begin_object (w, "summary");
   jw_int (w, "n", s.n);
   jw_int (w, "skipped", s.skipped);
@@ -390,6 +399,16 @@ validate_json (const ValidateResult *r, GString *out)
   jw_double (w, "mean_of_group_medians_pct", mean_of_medians (r, names));
   jw_double (w, "interval_coverage_pct", s.n > 0 ? 100.0 * s.covered / s.n : 0);
   jw_end_object (w);
+  Stats judged = stats_of (r, NULL, TRUE);
+  if (r->judged != NULL) {
+    jw_begin_object (w, "judged");
+    jw_string (w, "rows", r->judged);
+    jw_int (w, "n", judged.n);
+    jw_double (w, "median_abs_error_pct", judged.median);
+    jw_double (w, "p90_abs_error_pct", judged.p90);
+    jw_double (w, "mean_error_pct", judged.mean);
+    jw_end_object (w);
+  }
   jw_end_object (w);
   g_string_append_c (out, '\n');
 }
@@ -399,6 +418,23 @@ text_stats (GString *out, const char *name, const Stats *s)
 {
   g_string_append_printf (out, "%5u %7u %9.1f %9.1f %9.1f %+9.1f   %.70s\n", s->n, s->skipped,
                           s->median, s->p90, s->max, s->mean, name);
+}
+
+static void
+text_judged (const ValidateResult *r, const GPtrArray *names, GString *out)
+{
+  Stats all = stats_of (r, NULL, TRUE);
+  if (r->judged == NULL || all.n == 0)
+    return;
+  g_string_append_printf (out, "\n%s\n", r->judged);
+  g_string_append_printf (out, "    n skipped  median %%     p90 %%     max %%    mean %%   %s\n",
+                          r->group_column);
+  for (guint i = 0; i < names->len; i++) {
+    Stats s = stats_of (r, g_ptr_array_index (names, i), TRUE);
+    if (s.n > 0)
+      text_stats (out, g_ptr_array_index (names, i), &s);
+  }
+  text_stats (out, "all rows", &all);
 }
 
 void
@@ -418,14 +454,15 @@ validate_text (const ValidateResult *r, gboolean rows, GString *out)
   g_string_append_printf (out, "    n skipped  median %%     p90 %%     max %%    mean %%   %s\n",
                           r->group_column);
   for (guint i = 0; i < names->len; i++) {
-    Stats s = stats_of (r, g_ptr_array_index (names, i));
+    Stats s = stats_of (r, g_ptr_array_index (names, i), FALSE);
     text_stats (out, g_ptr_array_index (names, i), &s);
   }
-  Stats s = stats_of (r, NULL);
+  Stats s = stats_of (r, NULL, FALSE);
   text_stats (out, "all rows", &s);
   g_string_append_printf (
       out, "mean of the groups' medians %.2f %%, interval holds %.0f %% of the rows\n",
       mean_of_medians (r, names), s.n > 0 ? 100.0 * s.covered / s.n : 0.0);
+  text_judged (r, names, out);
 }
 
 void

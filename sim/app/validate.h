@@ -21,10 +21,12 @@ typedef struct {
   double published, predicted, error_pct, lo, hi;
   guint features; /* of training runs: interval_features */
   RowStatus status;
+  gboolean judged; /* belongs to the part of the table that has a target of its own */
 } RowResult;
 
 typedef struct {
   const char *table;  /* static: "runs" */
+  const char *judged; /* static, of TableKind */
   GArray *rows;       /* RowResult */
   char *group_column; /* owned */
 } ValidateResult;
@@ -55,7 +57,8 @@ typedef struct {
   PredictCache *cache;
   const IntervalTable *intervals;
   gboolean stage_times;
-  GArray *cells; /* of wide tables: WideColumn */
+  GArray *cells;       /* of wide tables: WideColumn */
+  gboolean own_groups; /* no column was asked for: a row may name its group finer than one */
   /* Changes the Spec of a training run before it is predicted (validate --cross), or NULL. */
   void (*adjust) (gpointer self, Spec *s);
   gpointer adjust_self;
@@ -72,6 +75,7 @@ typedef struct {
   const char *const *needed; /* columns that name it, NULL-terminated */
   const char *group;         /* default column of the groups; NULL: the device */
   const char *what;          /* in words */
+  const char *judged;        /* what its judged rows are, in words; NULL: it has none */
   /* Appends to rows; id is set by the function where a row has several results, else left NULL. */
   void (*row) (const RunContext *c, guint row, GArray *rows);
 } TableKind;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fabric.h"
+#include "fifth.h"
 #include "gpu_profile.h"
 
 static const StepInterval kernel_interval = {0.8, 1.25};
@@ -54,7 +55,26 @@ dtype_of (const char *text)
   return DT_COUNT;
 }
 
+/* Groups a row finer than by one column, when no column was asked for. */
+static void G_GNUC_PRINTF (3, 4)
+group_as (const RunContext *c, RowResult *r, const char *format, ...)
+{
+  va_list args;
+  if (!c->own_groups)
+    return;
+  va_start (args, format);
+  r->group = g_strdup_vprintf (format, args);
+  va_end (args);
+}
+
 /* ---- GEMM ---- */
+
+static gboolean
+gemm_judged (const GemmShape *s)
+{
+  double flops = 2.0 * (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
+  return flops > 1e10 && fifth_of (s->m, s->n, s->k) == FIFTH_HELD;
+}
 
 static gboolean
 gemm_shape (const RunContext *c, guint row, DType type, GemmShape *s)
@@ -86,12 +106,15 @@ gemm_row (const RunContext *c, guint row, GArray *rows)
     validate_skip (rows, "shape or result is missing");
     return;
   }
+  RowResult *r;
   double t = gpu_gemm_s (g, &s, 0);
   double flops = 2.0 * (double)s.m * (double)s.n * (double)s.k * (double)s.batch;
   if (us > 0)
-    validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
+    r = validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
   else
-    validate_add (rows, "tflops", tflops, flops / t * 1e-12, kernel_interval);
+    r = validate_add (rows, "tflops", tflops, flops / t * 1e-12, kernel_interval);
+  r->judged = gemm_judged (&s);
+  group_as (c, r, "%s %s", cell (c, row, "gpu"), cell (c, row, "dtype"));
 }
 
 static gboolean
@@ -127,7 +150,9 @@ gemm_wide_row (const RunContext *c, guint row, GArray *rows)
     double t = gpu_gemm_s (g, &s, 0);
     if (type == DT_FP8) /* the collectors time the cast of the activations too */
       t += gpu_cast_fp8_s (g, (double)s.m * (double)s.k);
-    wide_id (c, row, w, validate_add (rows, "time_us", us, t * 1e6, kernel_interval));
+    RowResult *r = validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
+    wide_id (c, row, w, r);
+    r->judged = gemm_judged (&s);
   }
 }
 
@@ -195,14 +220,13 @@ attention_row (const RunContext *c, guint row, GArray *rows)
     return;
   }
   double t = attention_s (g, kernel, &s, pass);
-  if (us > 0) {
-    validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
-    return;
-  }
   double factor = strcmp (pass, "fwd") == 0 ? 1.0 : strcmp (pass, "bwd") == 0 ? 2.5 : 3.5;
   double flops = factor * 4.0 * (double)s.batch * (double)s.heads * (double)s.seq_q *
                  (double)s.seq_q * (double)s.head_dim_qk * (causal ? 0.5 : 1.0);
-  validate_add (rows, "tflops", tflops, flops / t * 1e-12, kernel_interval);
+  RowResult *r = us > 0 ? validate_add (rows, "time_us", us, t * 1e6, kernel_interval)
+                        : validate_add (rows, "tflops", tflops, flops / t * 1e-12, kernel_interval);
+  r->judged = s.seq_q >= 2048;
+  group_as (c, r, "%s %s %s", cell (c, row, "gpu"), impl, pass);
 }
 
 static void
@@ -220,7 +244,8 @@ attention_wide_row (const RunContext *c, guint row, GArray *rows)
     if (g == NULL || !attention_shape (c, row, causal, &s))
       validate_skip (rows, "no profile of this kernel on this part");
     else
-      validate_add (rows, "time_us", us, attention_s (g, kernel, &s, "fwd") * 1e6, kernel_interval);
+      validate_add (rows, "time_us", us, attention_s (g, kernel, &s, "fwd") * 1e6, kernel_interval)
+          ->judged = s.seq_q >= 2048;
     wide_id (c, row, w, &g_array_index (rows, RowResult, rows->len - 1));
   }
 }
@@ -273,18 +298,23 @@ collective_row (const RunContext *c, guint row, GArray *rows)
     validate_add (rows, "time_us", us, t * 1e6, kernel_interval);
 }
 
+static const char judged_gemm[] =
+    "2mnk over 1e10, shapes of the fifth that no fit and no shipped table has seen:";
+static const char judged_attention[] = "sequence 2k and over:";
+
 static const char *const gemm_needed[] = {"m", "n", "k", "gpu", "dtype", NULL};
 static const char *const gemm_wide_needed[] = {"m", "n", "k", NULL};
 static const char *const attention_needed[] = {"seq", "head_dim", "pass", "impl", NULL};
 static const char *const attention_wide_needed[] = {"batch", "seq", "heads", "head_dim", NULL};
 static const char *const coll_needed[] = {"op", "size_bytes", "time_us", "busbw_GBps", NULL};
 
-const TableKind table_gemm = {"gemm", gemm_needed, "gpu", "GEMM", gemm_row};
+const TableKind table_gemm = {"gemm", gemm_needed, "gpu", "GEMM", judged_gemm, gemm_row};
 const TableKind table_gemm_wide = {"gemm", gemm_wide_needed, NULL, "GEMM, a column a device",
-                                   gemm_wide_row};
+                                   judged_gemm, gemm_wide_row};
 const TableKind table_attention = {"attention", attention_needed, "gpu", "attention",
-                                   attention_row};
+                                   judged_attention, attention_row};
 const TableKind table_attention_wide = {"attention", attention_wide_needed, NULL,
-                                        "attention, a column a device", attention_wide_row};
-const TableKind table_collectives = {"collectives", coll_needed, "set", "collectives",
+                                        "attention, a column a device", judged_attention,
+                                        attention_wide_row};
+const TableKind table_collectives = {"collectives", coll_needed, "set", "collectives", NULL,
                                      collective_row};

@@ -51,7 +51,7 @@ put (const Folder *f, const char *name, const char *text)
 static SampleSet *
 read_text (const Folder *f, const char *name, const char *text, GError **error)
 {
-  const SampleOptions o = {NULL, -1, NULL, 0};
+  const SampleOptions o = {NULL, -1, NULL, 0, FALSE};
   g_autofree char *path = put (f, name, text);
   g_autoptr (SampleSet) s = sample_set_new ();
   if (!sample_set_read (s, path, &o, error) || !sample_set_check (s, &o, error))
