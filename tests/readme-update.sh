@@ -31,10 +31,21 @@ trap 'rm -rf "$tmp"' EXIT
   done
   echo
 } > "$tmp/cross"
+# The targets need all the measurements, which do not ship.
+if [ -n "${CLUSTERSIM_SHARED:-}" ]; then
+  echo
+  echo '| what | target | measured | | rows, groups or sources |'
+  echo '|---|---|---:|---|---:|'
+  "$CLUSTERSIM" validate --all "$CLUSTERSIM_SHARED/data" |
+    sed -n 's/^\(.*[^ ]\)  *\(at most [0-9.]* *%*\|at least [0-9.]* *%*\|[-0-9.]* to [0-9.]* *%*\)  *\([-0-9.]*\)  *\(holds\|missed by [0-9.]*\|no rows\)  *\([0-9]*\).*$/| \1 | \2 | \3 | \4 | \5 |/p'
+  echo
+fi > "$tmp/targets"
 awk -v tmp="$tmp" '
   /^<!-- example:/ { print; while ((getline line < (tmp "/example")) > 0) print line; skip = 1; next }
   /^<!-- accuracy -->/ { print; while ((getline line < (tmp "/accuracy")) > 0) print line; skip = 1; next }
   /^<!-- cross -->/ { print; while ((getline line < (tmp "/cross")) > 0) print line; skip = 1; next }
+  /^<!-- targets -->/ && (getline line < (tmp "/targets")) > 0 {
+    print; print line; while ((getline line < (tmp "/targets")) > 0) print line; skip = 1; next }
   /^<!-- end -->/ { skip = 0 }
   !skip { print }' README.md > "$tmp/README.md"
 if [ "${1:-}" = --check ]; then

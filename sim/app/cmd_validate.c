@@ -6,10 +6,11 @@
 #include "cross.h"
 #include "paths.h"
 #include "validate.h"
+#include "validate_all.h"
 
 typedef struct {
   char *classes, *group, *cross, **where;
-  gboolean rows, stage_times;
+  gboolean rows, stage_times, all;
 } ValidateFlags;
 
 static void
@@ -52,8 +53,27 @@ run_cross (const CsvTable *t, Store *store, const CliCommon *c, const ValidateFl
 }
 
 static gboolean
+run_all (const char *folder, const CliCommon *c, GError **error)
+{
+  g_autoptr (Store) store = store_new ();
+  g_autoptr (GArray) targets = validate_all (folder, store, error);
+  g_autoptr (GString) out = g_string_new (NULL);
+  if (targets == NULL)
+    return FALSE;
+  if (c->format == FORMAT_JSON)
+    targets_json (targets, out);
+  else if (c->format == FORMAT_CSV)
+    targets_csv (targets, out);
+  else
+    targets_text (targets, out);
+  return cli_output (c, out->str, (gssize)out->len, error);
+}
+
+static gboolean
 run (const char *path, const CliCommon *c, const ValidateFlags *f, GError **error)
 {
+  if (f->all)
+    return run_all (path, c, error);
   g_autoptr (CsvTable) t = csv_load (path, error);
   if (t == NULL)
     return FALSE;
@@ -87,6 +107,8 @@ cmd_validate_run (int argc, char **argv)
       {"group", 0, 0, G_OPTION_ARG_STRING, &f.group, "Column of the groups (source_title)",
        "COLUMN"},
       {"rows", 0, 0, G_OPTION_ARG_NONE, &f.rows, "Print every row", NULL},
+      {"all", 0, 0, G_OPTION_ARG_NONE, &f.all,
+       "All tables of a folder against the project's targets", NULL},
       {"cross", 0, 0, G_OPTION_ARG_STRING, &f.cross,
        "Leave out whole groups and set anew what was set on runs: source, gpu or a column",
        "COLUMN"},

@@ -88,51 +88,88 @@ write_file (const CrossResult *r, const IntervalModel *m, const char *table, GSt
   g_string_append_c (file, '\n');
 }
 
-static void
-report_coverage (const CrossResult *r, const StepInterval *ranges, GString *out)
+#define SOURCE_RUNS 5 /* a source counts from so many on in the mean */
+
+typedef struct {
+  double n, in, wide;
+} Coverage;
+
+/* Of each source, and last of all runs; owned by the caller. */
+static Coverage *
+coverage_of (const CrossResult *r, const StepInterval *ranges)
 {
-  const guint n_sources = r->sources->len;
-  g_autofree double *n = g_new0 (double, n_sources + 1), *in = g_new0 (double, n_sources + 1),
-                    *wide = g_new0 (double, n_sources + 1);
+  Coverage *c = g_new0 (Coverage, r->sources->len + 1);
   for (guint i = 0; i < r->runs->len; i++) {
     const CrossRun *run = &g_array_index (r->runs, CrossRun, i);
     const double ratio = exp (error_of (run));
-    const guint at[] = {run->source, n_sources};
+    Coverage *at[] = {&c[run->source], &c[r->sources->len]};
     for (guint k = 0; k < G_N_ELEMENTS (at); k++) {
-      n[at[k]]++;
-      in[at[k]] += ratio >= ranges[i].lo && ratio <= ranges[i].hi;
-      wide[at[k]] += ranges[i].hi / ranges[i].lo - 1;
+      at[k]->n++;
+      at[k]->in += ratio >= ranges[i].lo && ratio <= ranges[i].hi;
+      at[k]->wide += ranges[i].hi / ranges[i].lo - 1;
     }
   }
+  return c;
+}
+
+static double
+mean_coverage (const CrossResult *r, const Coverage *c, guint *n)
+{
+  double sum = 0;
+  *n = 0;
+  for (guint s = 0; s < r->sources->len; s++)
+    if (c[s].n >= SOURCE_RUNS) {
+      sum += 100 * c[s].in / c[s].n;
+      ++*n;
+    }
+  return *n > 0 ? sum / *n : 0;
+}
+
+static void
+report_coverage (const CrossResult *r, const StepInterval *ranges, GString *out)
+{
+  g_autofree Coverage *c = coverage_of (r, ranges);
+  guint n = 0;
+  const double mean = mean_coverage (r, c, &n);
   g_string_append (out,
                    "coverage by source, on runs that neither numbers nor range had seen\n    n "
                    "inside %  width %   source_title\n");
-  double of_sources = 0, large = 0;
-  for (guint s = 0; s <= n_sources; s++) {
-    g_string_append_printf (
-        out, "%5.0f %8.0f %8.0f   %.70s\n", n[s], 100 * in[s] / n[s], 100 * wide[s] / n[s],
-        s < n_sources ? (const char *)g_ptr_array_index (r->sources, s) : "all rows");
-    if (s < n_sources && n[s] >= 5) {
-      of_sources += 100 * in[s] / n[s];
-      large++;
-    }
+  for (guint s = 0; s <= r->sources->len; s++)
+    g_string_append_printf (out, "%5.0f %8.0f %8.0f   %.70s\n", c[s].n, 100 * c[s].in / c[s].n,
+                            100 * c[s].wide / c[s].n,
+                            s < r->sources->len ? (const char *)g_ptr_array_index (r->sources, s)
+                                                : "all rows");
+  g_string_append_printf (out, "mean of the %u sources with %d rows or more %.0f %%\n", n,
+                          SOURCE_RUNS, mean);
+}
+
+static void
+fit_ranges (const CrossResult *r, IntervalModel *m, StepInterval *ranges)
+{
+  g_autofree IntervalRun *runs = g_new (IntervalRun, r->runs->len);
+  for (guint i = 0; i < r->runs->len; i++) {
+    const CrossRun *run = &g_array_index (r->runs, CrossRun, i);
+    runs[i] = (IntervalRun){error_of (run), run->features, run->source};
   }
-  if (large > 0)
-    g_string_append_printf (out, "mean of the %.0f sources with 5 rows or more %.0f %%\n", large,
-                            of_sources / large);
+  interval_fit (runs, r->runs->len, r->spread_prior, m, ranges);
+}
+
+double
+fit_errors_coverage (const CrossResult *r, guint *n)
+{
+  IntervalModel m;
+  g_autofree StepInterval *ranges = g_new (StepInterval, r->runs->len);
+  fit_ranges (r, &m, ranges);
+  g_autofree Coverage *c = coverage_of (r, ranges);
+  return mean_coverage (r, c, n);
 }
 
 void
 fit_errors (const CrossResult *r, const char *table, GString *file, GString *report)
 {
   IntervalModel m;
-  g_autofree IntervalRun *runs = g_new (IntervalRun, r->runs->len);
   g_autofree StepInterval *ranges = g_new (StepInterval, r->runs->len);
-  for (guint i = 0; i < r->runs->len; i++) {
-    const CrossRun *run = &g_array_index (r->runs, CrossRun, i);
-    runs[i] = (IntervalRun){error_of (run), run->features, run->source};
-  }
-  interval_fit (runs, r->runs->len, r->spread_prior, &m, ranges);
+  fit_ranges (r, &m, ranges);
   round_model (&m);
   write_file (r, &m, table, file);
   report_coverage (r, ranges, report);

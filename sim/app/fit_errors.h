@@ -10,6 +10,10 @@
  * had seen. table: its name as it goes into the file. */
 void fit_errors (const CrossResult *r, const char *table, GString *file, GString *report);
 
+/* Share in per cent of the runs of a source that are inside the range of a model that had not seen
+ * the source, as a mean over the sources of 5 runs and more; n: how many they are. */
+double fit_errors_coverage (const CrossResult *r, guint *n);
+
 int cmd_fit_errors_run (int argc, char **argv);
 
 #endif

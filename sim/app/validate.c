@@ -113,6 +113,12 @@ kind_of (const CsvTable *t, GError **error)
   return NULL;
 }
 
+gboolean
+validate_knows (const CsvTable *t)
+{
+  return kind_of (t, NULL) != NULL;
+}
+
 RowResult *
 validate_add (GArray *rows, const char *metric, double published, double predicted, StepInterval iv)
 {

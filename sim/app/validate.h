@@ -43,6 +43,9 @@ ValidateResult *validate_table (const CsvTable *t, Store *store, const ValidateO
 void validate_result_free (ValidateResult *r);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ValidateResult, validate_result_free)
 
+/* Whether the columns tell a kind of table. */
+gboolean validate_knows (const CsvTable *t);
+
 void validate_json (const ValidateResult *r, GString *out);
 void validate_text (const ValidateResult *r, gboolean rows, GString *out);
 void validate_csv (const ValidateResult *r, GString *out);
