@@ -37,7 +37,7 @@ if [ -n "${CLUSTERSIM_SHARED:-}" ]; then
   echo '| what | target | measured | | rows, groups or sources |'
   echo '|---|---|---:|---|---:|'
   "$CLUSTERSIM" validate --all "$CLUSTERSIM_SHARED/data" |
-    sed -n 's/^\(.*[^ ]\)  *\(at most [0-9.]* *%*\|at least [0-9.]* *%*\|[-0-9.]* to [0-9.]* *%*\)  *\([-0-9.]*\)  *\(holds\|missed by [0-9.]*\|no rows\)  *\([0-9]*\).*$/| \1 | \2 | \3 | \4 | \5 |/p'
+    sed -n 's/^\(.*[^ ]\)  *\(at most [0-9.]* *%*\|at least [0-9.]* *%*\|[-0-9.]* to [0-9.]* *%*\)  *\([-0-9.]*\)  *\(holds\|missed by [0-9.]*\|no rows\)  *\([0-9]*\).*$/| \1 | \2 | \3 | \4 | \5 |/p' | sed 's/  *|/ |/g'
   echo
 fi > "$tmp/targets"
 awk -v tmp="$tmp" '
