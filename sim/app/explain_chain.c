@@ -66,13 +66,13 @@ uses_software (const Spec *s, const char *key)
     return spec_is_fsdp (s);
   if (any_next (key, of_data))
     return s->parallel.dp * s->parallel.cp > 1;
-  if (next_is (key, "pp_elem_bytes") || next_is (key, "host_chunk_us"))
+  if (next_is (key, "pp_elem_bytes"))
     return s->parallel.pp > 1;
   if (next_is (key, "host_graph_share"))
     return s->software.cuda_graph;
   if (next_is (key, "host_kernel_us"))
     return !s->software.cuda_graph || s->software.host_graph_share > 0;
-  return !next_is (key, "tp_overlap_slowdown") || s->parallel.tp > 1;
+  return TRUE;
 }
 
 gboolean
