@@ -82,6 +82,7 @@ static const SwitchField optional_switches[] = {
     SW (dp_reduce_every),     SW (recompute_early_stop), SW (fsdp_root_held),
     SW (fsdp_barrier),        SW (fsdp_replicas_last),   SW (post_validation),
     SW (no_sharded_pipeline), SW (attn_scores_kept),     SW (recompute_partitioned),
+    SW (vocab_pad_divided),
 };
 
 static gboolean
