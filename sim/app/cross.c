@@ -224,7 +224,8 @@ collect (Cross *x, const char *classes, int class_col, int group_col, int source
     ones[k] = 1;
   for (guint row = 0; row < csv_n_rows (t); row++) {
     CrossRun run = {.row = row};
-    if (list != NULL && !g_strv_contains ((const char *const *)list, csv_cell (t, row, class_col)))
+    if (list != NULL && class_col >= 0 &&
+        !g_strv_contains ((const char *const *)list, csv_cell (t, row, class_col)))
       continue;
     if (!error_of (x, row, ones, &run.shipped, &run.features)) {
       x->out->skipped++;

@@ -283,5 +283,4 @@ memory_row (const RunContext *c, guint row, GArray *rows)
 }
 
 static const char *const needed[] = {"max_allocated_bytes", "megatron_args", NULL};
-const TableKind table_memory = {"memory", needed, "platform", "memory", NULL,
-                                 memory_row};
+const TableKind table_memory = {"memory", needed, "platform", "memory", NULL, memory_row};
