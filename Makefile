@@ -66,7 +66,7 @@ SHARED     := $(B)/libclustersim.so.$(SO_VERSION)
 STATIC     := $(B)/libclustersim.a
 
 .PHONY: profiles demo all lib deb flags-current test test-full lint format lint-all lint-text lint-format lint-headers lint-cppcheck bench golden-update \
-        fuzz plots man install uninstall dist clean help FORCE
+        validate fuzz plots man install uninstall dist clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 all: $(PROGRAM) lib
@@ -133,6 +133,7 @@ help:
 	@echo 'make test-full       the same with longer random tests, then with sanitizers'
 	@echo 'make lint            includes, banned calls, units, lengths, format, clang-tidy, cppcheck; DEEP=1: analyzer'
 	@echo 'make format          clang-format, in place'
+	@echo 'make validate SHARED=FOLDER   the tables of a folder against the targets'
 	@echo 'make bench           speed figures'
 	@echo 'make fuzz            fuzz the readers (FUZZ_SECONDS=60)'
 	@echo 'make golden-update   rewrite the golden reports and show the difference'
@@ -171,6 +172,10 @@ test: $(PROGRAM) $(UNIT_BIN) lib
 test-full: $(PROGRAM) $(UNIT_BIN)
 	@CLUSTERSIM_TEST_FULL=1 $(TEST_ENV) prove -j$(JOBS) -e '' $(UNIT_BIN) $(CLI_TESTS)
 	@$(MAKE) --no-print-directory test SAN=address,undefined
+
+validate: $(PROGRAM)
+	@test -n '$(SHARED)' || { echo 'make validate SHARED=FOLDER (of the measurements: runs.csv, memory.csv, gemm.csv …)' >&2; exit 2; }
+	@$(TEST_ENV) $(PROGRAM) validate --all '$(SHARED)'
 
 bench: $(PROGRAM) $(BENCH_BIN)
 	@for b in $(BENCH_BIN); do $(TEST_ENV) $$b || exit 1; done

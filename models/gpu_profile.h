@@ -80,7 +80,8 @@ struct GpuProfile {
   double nvlink_Bps;           /* per direction and GPU; 0: none */
   int scaleup_domain;          /* GPUs that share one scale-up fabric, >= 1 */
   double pcie_Bps;             /* per direction; 0: not known */
-  double blas_workspace_bytes; /* that the GEMM library keeps allocated */
+  double blas_workspace_bytes; /* that PyTorch keeps for each cuBLAS handle and stream */
+  double te_workspace_bytes;   /* that Transformer Engine keeps for cuBLASLt */
   int n_tiles, n_splits;
   double tile_m[GEMM_MAX_TILES], tile_n[GEMM_MAX_TILES];
   double splits[GEMM_MAX_SPLITS]; /* ascending, first is 1 */

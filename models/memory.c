@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "gpu_profile.h"
+
 GQuark
 memory_error_quark (void)
 {
@@ -76,9 +78,10 @@ zero_shards (const Spec *s)
   const double ep = (double)(MAX (p->ep, 1) * spec_expert_tp (s)), limit = (double)p->shard_size;
   Shards n = {dp, MAX (1, dp * (double)MAX (p->tp, 1) / ep)};
 
-  if (p->shard_size > 0) {
-    n.dense = MIN (n.dense, limit);
-    n.experts = MIN (n.experts, limit);
+  /* A copy of the optimizer spans as many of the ranks that share experts as are in its group. */
+  if (p->shard_size > 0 && limit < n.dense) {
+    n.experts = MAX (1, n.experts * limit / n.dense);
+    n.dense = limit;
   }
   return n;
 }
@@ -144,6 +147,30 @@ static_buffers (const Spec *s, const SchedTable *t, RankParams held, double laye
   if (bits < 2) /* the quantised weight and its transpose, as Transformer Engine keeps them */
     b += 2 * bits * (spec_is_fsdp (s) ? layer_params : (double)(held.dense + held.experts));
   return b;
+}
+
+double
+memory_workspace_bytes (const Spec *s)
+{
+  const SoftwareProfile *sw = &s->software;
+  double b = sw->allocated_base_bytes;
+
+  if (s->gpu != NULL) {
+    const double streams = s->model.num_experts > 0 ? sw->grouped_gemm_streams : 0;
+    b += sw->blas_handles *
+         (sw->blas_config_bytes > 0 ? sw->blas_config_bytes : s->gpu->blas_workspace_bytes);
+    b += (sw->te_workspaces + streams) * s->gpu->te_workspace_bytes;
+  }
+  if (sw->attn_scores_kept)
+    b += model_scores_bytes (s);
+  return b;
+}
+
+/* Pipeline messages of the last micro-batch of each chunk, in and out, are held until the next. */
+static double
+kept_messages (const Spec *s, const SchedTable *t)
+{
+  return t->ranks > 1 ? 2.0 * t->stages / t->ranks * model_hidden_bytes (s) : 0;
 }
 
 typedef struct {
@@ -220,9 +247,17 @@ stage_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,
   o.optimizer_bytes = llround (state * share (held, n, zero >= 1));
   o.activations_bytes = llround (activations);
   o.buffers_bytes = llround (working + static_buffers (s, t, held, a->layer));
-  o.framework_bytes = llround (sw->framework_bytes + sw->fragmentation * activations);
+  const double workspace = memory_workspace_bytes (s);
+  o.framework_bytes = llround (sw->framework_bytes + workspace + sw->fragmentation * activations);
   o.peak_bytes = o.weights_bytes + o.gradients_bytes + o.optimizer_bytes + o.activations_bytes +
                  o.buffers_bytes + o.framework_bytes;
+  o.allocated_bytes =
+      o.peak_bytes - llround (sw->framework_bytes) - llround (sw->fragmentation * activations);
+  o.reserved_bytes =
+      o.allocated_bytes + llround (MAX (sw->fragmentation * activations,
+                                        sw->reserved_share * (double)o.allocated_bytes));
+  o.after_step_bytes = o.weights_bytes + o.gradients_bytes + o.optimizer_bytes +
+                       llround (workspace + kept_messages (s, t));
   return o;
 }
 

@@ -11,8 +11,8 @@
  * while one layer runs (gradients of its activations, recomputed activations, the gathered input of
  * sequence parallelism, dispatched tokens, gathered weights of ZeRO 3), pipeline messages,
  * quantised copies of the weights in 8- and 4-bit training. framework: CUDA context, NCCL and
- * workspaces, and the allocator's loss on activations. The peak is the sum: allocated memory is
- * peak less framework.
+ * workspaces, and the allocator's loss on activations. The peak is the sum. Workspaces (of GEMM
+ * libraries, by device; see memory_workspace_bytes) count as allocated, the loss as reserved.
  */
 #ifndef CLUSTERSIM_MEMORY_H
 #define CLUSTERSIM_MEMORY_H
@@ -26,6 +26,12 @@ GQuark memory_error_quark (void);
 typedef struct {
   gint64 weights_bytes, gradients_bytes, optimizer_bytes, activations_bytes, buffers_bytes,
       framework_bytes, peak_bytes;
+  /* The same as frameworks report it: allocated tensors between two steps, and at the worst moment;
+   * what the allocator has reserved then. peak_bytes is what the step cannot do
+   * without: the allocated peak, what fragmentation loses, and outside of the allocator the CUDA
+   * context and the buffers of NCCL; a run with room shows more, its allocator keeps freed blocks.
+   */
+  gint64 after_step_bytes, allocated_bytes, reserved_bytes;
 } StageMemory;
 
 typedef struct {
@@ -44,6 +50,11 @@ gboolean memory_estimate (const Spec *s, const SchedTable *t, const gint64 *laye
                           MemReport *out, GError **error);
 void memory_clear (MemReport *r);
 
+/* In the allocator beside the states, from step to step: the workspaces of cuBLAS for each handle
+ * and of Transformer Engine for each stream of GEMMs (sizes of the device, counts of the software),
+ * the scores that unfused attention keeps where it does (2 a s^2 b / t), a batch of tokens. */
+double memory_workspace_bytes (const Spec *s);
+
 /* Parameters that one GPU of pipeline rank holds: its layers, embedding, head (a tied table again
  * on the last rank when it is not the first) and MTP modules. ZeRO is not in here. */
 RankParams memory_rank_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,
@@ -57,6 +68,8 @@ double model_working_bytes_layer (const Spec *s, gint64 layer_index, Recompute r
 double model_activation_bytes_embedding (const Spec *s);
 double model_activation_bytes_head (const Spec *s);
 double model_logits_bytes (const Spec *s);
+/* One tensor of attention scores of one layer, 0 where a fused kernel makes none. */
+double model_scores_bytes (const Spec *s);
 /* One activation of one micro-batch as a stage holds it: its input, or the message between stages.
  */
 double model_hidden_bytes (const Spec *s);

@@ -82,6 +82,15 @@ core_bytes (const Spec *s, const Ctx *c)
   return scores * (c->elem + (s->software.dropout ? MASK_BYTES + c->elem : 0));
 }
 
+double
+model_scores_bytes (const Spec *s)
+{
+  const Ctx c = context (s);
+
+  return unfused (s) ? c.elem * (double)s->model.heads / c.tp * c.micro * c.seq * (c.seq / c.cp)
+                     : 0;
+}
+
 /* Widths of q, k and v of all heads on one rank; kv heads that tp cannot divide are repeated. */
 static double
 qkv_width (const ModelSpec *m, double tp)
@@ -189,8 +198,8 @@ model_activation_bytes_layer (const Spec *s, gint64 layer_index, Recompute r)
   const Ctx c = context (s);
   const double hidden = c.tokens * (double)m->hidden / c.seq_div;
 
-  if (r == RECOMPUTE_FULL)
-    return c.elem * hidden;
+  if (r == RECOMPUTE_FULL) /* the layer's input */
+    return c.elem * hidden / (s->software.recompute_partitioned && c.seq_div <= 1 ? c.tp : 1);
   /* inputs of the norms; outputs of those before attention and MLP; masks after both */
   const gint64 maps = m->parallel_block && m->norms_per_layer < 2 ? 1 : 2;
   double b = hidden * c.elem * (double)m->norms_per_layer;

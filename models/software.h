@@ -45,7 +45,7 @@ typedef struct {
   gint64 vocab_pad;           /* padded to a multiple of vocab_pad * tp */
   gboolean vocab_pad_divided; /* only a vocabulary that tp divides is padded */
   double xent_passes;         /* times the logits are read or written by loss forward + backward */
-  double logits_bytes;        /* bytes per logit held for backward (fp16 copy, fp32 …) */
+  double logits_bytes; /* bytes per logit at the loss (16-bit and fp32 copies that live together) */
   gboolean
       recompute_early_stop; /* full recomputation ends with the last tensor that backward needs:
                              * torch.utils.checkpoint without reentry since PyTorch 2.1 */
@@ -89,9 +89,17 @@ typedef struct {
   gboolean cuda_graph;         /* host time per kernel vanishes */
   double data_step_us;         /* data loader stall per step */
   double framework_bytes;      /* CUDA context, NCCL, workspaces */
-  double allocated_base_bytes; /* in the allocator beside the states: cuBLAS and other workspaces */
+  double allocated_base_bytes; /* in the allocator beside the states: a batch of tokens, masks */
+  double blas_handles;         /* workspaces of the size that the device profile says: PyTorch's */
+  double blas_config_bytes;    /* size of one where CUBLAS_WORKSPACE_CONFIG sets it, else 0 */
+  double te_workspaces;        /* … Transformer Engine's for one GEMM at a time */
+  double grouped_gemm_streams; /* … and for those of experts that run side by side */
+  gboolean attn_scores_kept;   /* unfused attention keeps a buffer of scores from step to step */
   double fragmentation;        /* share of the activations lost to the allocator */
-  double gemm_duty;            /* share of time in GEMMs that sets the clocks, 0..1 */
+  double reserved_share;       /* what it has reserved beyond the allocated peak, over that peak, in
+                                * a run with room; it gives this back where memory is short */
+  gboolean recompute_partitioned; /* kept inputs of recomputed layers are split over tp */
+  double gemm_duty;               /* share of time in GEMMs that sets the clocks, 0..1 */
   double compute_scale; /* jitter and clock loss seen in long runs, factor >= 1 on GPU kernels */
   /* experts; the numbers are 0 and 1 in profiles that do not train them */
   EpDispatch ep_dispatch;

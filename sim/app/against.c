@@ -190,10 +190,10 @@ predicted_of (int q, const Spec *s, const Prediction *p)
     return t[PART_OPTIMIZER];
   case Q_ALLOCATED: {
     const StageMemory *worst = &p->memory.stages[p->memory.worst_stage];
-    return (double)(worst->peak_bytes - worst->framework_bytes) / gib;
+    return (double)worst->allocated_bytes / gib;
   }
   case Q_RESERVED:
-    return (double)p->memory.peak_bytes / gib;
+    return (double)p->memory.stages[p->memory.worst_stage].reserved_bytes / gib;
   default:
     return (double)s->train.global_batch_sequences;
   }

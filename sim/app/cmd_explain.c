@@ -1,11 +1,13 @@
 /* explain: from source figures to the answer. Every line is a number that the prediction used, in
- * the order in which it is made: numbers of the profiles, kernels of a layer, collectives, stages,
- * step. */
+ * the order in which it is made: kernels of a layer, collectives, stages, step; the equations in
+ * words; memory; the range; and the numbers of the profiles that it takes, with source and status.
+ */
 #include <string.h>
 
 #include "cli.h"
 #include "coll_cost.h"
 #include "commands.h"
+#include "explain_chain.h"
 #include "json_read.h"
 #include "json_write.h"
 #include "layer_cost.h"
@@ -15,6 +17,8 @@
 
 typedef struct {
   const Spec *s;
+  const IntervalTable *intervals;
+  gboolean all; /* numbers that the scenario does not take, too */
   Pricing p;
   Prediction pr;
   GString *out;
@@ -150,25 +154,42 @@ explain_step (Explain *x)
 static void
 explain_numbers (Explain *x)
 {
-  title (x, "numbers of the profiles, each with its source");
+  guint of[G_N_ELEMENTS (prov_names)] = {0}, left = 0;
+  title (x, "numbers of the profiles that this scenario takes, each with its source");
   if (x->w != NULL)
     jw_begin_array (x->w, "numbers");
   for (guint i = 0; x->s->prov != NULL && i < x->s->prov->len; i++) {
     const ProvEntry *e = g_ptr_array_index (x->s->prov, i);
+    const gboolean used = explain_uses (x->s, e->name);
+    if (used)
+      of[e->kind]++;
+    else if (!x->all) {
+      left++;
+      continue;
+    }
     if (x->w != NULL) {
       jw_begin_object (x->w, NULL);
       jw_string (x->w, "name", e->name);
       jw_double (x->w, "value", e->value);
       jw_string (x->w, "kind", prov_names[e->kind]);
       jw_string (x->w, "source", e->source);
+      jw_bool (x->w, "used", used);
       jw_end_object (x->w);
     } else {
       g_string_append_printf (x->out, "  %-56s %12.6g  %-8s  %s\n", e->name, e->value,
                               prov_names[e->kind], e->source);
     }
   }
-  if (x->w != NULL)
+  if (x->w != NULL) {
     jw_end_array (x->w);
+    return;
+  }
+  g_string_append_printf (x->out, "  taken: %u measured, %u of the vendor, %u assumed", of[0],
+                          of[1], of[2]);
+  if (left > 0)
+    g_string_append_printf (x->out, "; %u that this scenario does not take are left out (--all)",
+                            left);
+  g_string_append_c (x->out, '\n');
 }
 
 /* The network's rows; prices inside the layers are made with it too. */
@@ -196,6 +217,9 @@ explain_all (Explain *x)
   explain_network (x);
   explain_kernels (x, LP_FORWARD);
   explain_kernels (x, LP_BACKWARD);
+  explain_equations (x->s, &x->pr, x->out, x->w);
+  explain_memory (x->s, &x->pr, x->out, x->w);
+  explain_range (x->intervals, x->s, &x->pr, x->out, x->w);
   explain_numbers (x);
   if (x->w != NULL) {
     jw_end_object (x->w);
@@ -204,13 +228,14 @@ explain_all (Explain *x)
 }
 
 static gboolean
-run (const char *path, const CliCommon *c, GError **error)
+run (const char *path, gboolean all, const CliCommon *c, GError **error)
 {
   Spec s;
-  if (!scenario_load (path, (const char *const *)c->sets, &s, error))
+  g_autoptr (IntervalTable) intervals = interval_table_load (error);
+  if (intervals == NULL || !scenario_load (path, (const char *const *)c->sets, &s, error))
     return FALSE;
   g_autoptr (GString) out = g_string_new (NULL);
-  Explain x = {.s = &s, .out = out};
+  Explain x = {.s = &s, .intervals = intervals, .all = all, .out = out};
   g_autoptr (NetPrice) net = netprice_wanted (&s) ? netprice_new (&s, NULL) : NULL;
   Fabric fabric = {.cache = NULL};
   Spec own;
@@ -234,15 +259,19 @@ int
 cmd_explain_run (int argc, char **argv)
 {
   g_auto (CliCommon) c = {0};
+  gboolean all = FALSE;
   GError *error = NULL;
+  const GOptionEntry entries[] = {{"all", 0, 0, G_OPTION_ARG_NONE, &all,
+                                   "Numbers of the profiles that are not taken, too", NULL},
+                                  G_OPTION_ENTRY_NULL};
   const CliHelp help = {"SCENARIO.json",
                         "Tells which kernels, collectives and numbers, from which source, gave the "
                         "step time.",
                         "clustersim explain gpt3-175b-a100", 1, 1};
-  if (!cli_parse (&argc, &argv, &help, NULL, &c, &error))
+  if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   if (c.format == FORMAT_CSV)
     return cli_fail (g_error_new (CLI_ERROR, CLI_ERROR_USAGE,
                                   "explain: --format csv is not offered (allowed: text, json)"));
-  return run (argv[1], &c, &error) ? CLI_DONE : cli_fail (error);
+  return run (argv[1], all, &c, &error) ? CLI_DONE : cli_fail (error);
 }

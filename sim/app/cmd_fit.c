@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "fileio.h"
 #include "fit_device.h"
+#include "fit_errors.h"
 #include "fit_fabric.h"
 #include "fit_profile.h"
 #include "paths.h"
@@ -309,6 +310,8 @@ finish (GError *error)
 int
 cmd_fit_run (int argc, char **argv)
 {
+  if (argc > 1 && strcmp (argv[1], "errors") == 0)
+    return cmd_fit_errors_run (argc - 1, argv + 1);
   g_auto (CliCommon) c = {0};
   g_auto (Flags) f = {.hold_out = 0.25, .resamples = 40};
   GError *error = NULL;
@@ -338,7 +341,8 @@ cmd_fit_run (int argc, char **argv)
       G_OPTION_ENTRY_NULL};
   const CliHelp help = {"SAMPLES…",
                         "Measurements into a device or fabric profile, with the residuals of the "
-                        "fit.\n-o FILE is the profile; the report goes to standard output.",
+                        "fit.\n-o FILE is the profile; the report goes to standard output. `fit errors TABLE.csv` "
+                        "makes the\nfile of the ranges.",
                         "clustersim fit calibrate/samples/epyc-core/core.jsonl --base "
                         "calibrate/base/cpu.json -o core.json",
                         1, -1};

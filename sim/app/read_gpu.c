@@ -60,18 +60,21 @@ read_device (const JsonRef *root, GpuProfile *g, GPtrArray *prov, GError **error
       DEV ("launch_stream_us", launch_stream_s, 1e-3, 1e4, 1e-6),
       DEV ("launch_graph_us", launch_graph_s, 1e-3, 1e4, 1e-6),
   };
-  static const char *const extra[] = {"scaleup_gpus", "blas_workspace_MiB", NULL};
+  static const char *const extra[] = {"scaleup_gpus", "blas_workspace_MiB", "te_workspace_MiB",
+                                      NULL};
   JsonRef obj;
-  double domain = 0, workspace_mib = 0;
+  double domain = 0, workspace_mib = 0, te_mib = 0;
 
   if (!json_get_object (root, "device", &obj, error) ||
       !check_field_keys (&obj, fields, G_N_ELEMENTS (fields), extra, error) ||
       !json_opt_sourced (&obj, "blas_workspace_MiB", 0, 4096, &workspace_mib, prov, error) ||
+      !json_opt_sourced (&obj, "te_workspace_MiB", 0, 4096, &te_mib, prov, error) ||
       !read_fields (&obj, fields, G_N_ELEMENTS (fields), g, prov, error) ||
       !json_get_sourced (&obj, "scaleup_gpus", 1, 1e6, &domain, prov, error))
     return FALSE;
   g->scaleup_domain = (int)domain;
   g->blas_workspace_bytes = workspace_mib * 1048576.0;
+  g->te_workspace_bytes = te_mib * 1048576.0;
   if (g->scaleup_domain != domain)
     return json_fail (&obj, JSON_ERROR_RANGE, error, "scaleup_gpus is not a whole number (%g)",
                       domain);

@@ -49,23 +49,17 @@ static const NumberField numbers[] = {
 /* Left out by profiles of frameworks that know no experts, no 8-bit training and no sharded
  * parameters: then what software_init says. */
 static const NumberField optional_numbers[] = {
-    NUM (allocated_base_bytes, 0, 1e11),
-    NUM (ep_overlap_slowdown, 1, 10),
-    NUM (ep_nvlink_efficiency, 0.01, 2),
-    NUM (ep_net_efficiency, 0.01, 2),
-    NUM (ep_base_us, 0, 1e5),
-    NUM (moe_imbalance, 1, 100),
-    NUM (moe_gemm_efficiency, 0.01, 1),
-    NUM (host_expert_us, 0, 1e4),
-    NUM (host_moe_sync_us, 0, 1e5),
-    NUM (host_pair_us, 0, 1e6),
-    NUM (host_graph_share, 0, 1),
-    NUM (host_arm_factor, 0.1, 10),
-    NUM (fsdp_prefetch, 0, 64),
-    NUM (fsdp_unit_layers, 1, 1024),
-    NUM (fsdp_gather_copy_bytes, 0, 64),
-    NUM (fsdp_reduce_copy_bytes, 0, 64),
-    NUM (fsdp_host_unit_us, 0, 1e6),
+    NUM (allocated_base_bytes, 0, 1e11), NUM (reserved_share, 0, 4),
+    NUM (blas_handles, 0, 64),           NUM (blas_config_bytes, 0, 1e10),
+    NUM (te_workspaces, 0, 64),          NUM (grouped_gemm_streams, 0, 64),
+    NUM (ep_overlap_slowdown, 1, 10),    NUM (ep_nvlink_efficiency, 0.01, 2),
+    NUM (ep_net_efficiency, 0.01, 2),    NUM (ep_base_us, 0, 1e5),
+    NUM (moe_imbalance, 1, 100),         NUM (moe_gemm_efficiency, 0.01, 1),
+    NUM (host_expert_us, 0, 1e4),        NUM (host_moe_sync_us, 0, 1e5),
+    NUM (host_pair_us, 0, 1e6),          NUM (host_graph_share, 0, 1),
+    NUM (host_arm_factor, 0.1, 10),      NUM (fsdp_prefetch, 0, 64),
+    NUM (fsdp_unit_layers, 1, 1024),     NUM (fsdp_gather_copy_bytes, 0, 64),
+    NUM (fsdp_reduce_copy_bytes, 0, 64), NUM (fsdp_host_unit_us, 0, 1e6),
     NUM (fsdp_net_efficiency, 0.01, 1),
 };
 
@@ -87,7 +81,8 @@ static const SwitchField optional_switches[] = {
     SW (fp8_param_gather),    SW (fp8_tp_gather),        SW (attn_sinks_unfused),
     SW (dp_reduce_every),     SW (recompute_early_stop), SW (fsdp_root_held),
     SW (fsdp_barrier),        SW (fsdp_replicas_last),   SW (post_validation),
-    SW (no_sharded_pipeline), SW (vocab_pad_divided),
+    SW (no_sharded_pipeline), SW (attn_scores_kept),     SW (recompute_partitioned),
+    SW (vocab_pad_divided),
 };
 
 static gboolean
@@ -135,6 +130,18 @@ read_optional (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GErro
   out->ep_dispatch = (EpDispatch)dispatch;
   out->fp8_recipe = (Fp8Recipe)recipe;
   return TRUE;
+}
+
+double *
+software_number (SoftwareProfile *s, const char *key)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++)
+    if (strcmp (numbers[i].key, key) == 0)
+      return (double *)(void *)((char *)s + numbers[i].offset);
+  for (gsize i = 0; i < G_N_ELEMENTS (optional_numbers); i++)
+    if (strcmp (optional_numbers[i].key, key) == 0)
+      return (double *)(void *)((char *)s + optional_numbers[i].offset);
+  return NULL;
 }
 
 gboolean

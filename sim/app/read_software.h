@@ -9,4 +9,7 @@
 
 gboolean read_software (const JsonRef *root, SoftwareProfile *out, GPtrArray *prov, GError **error);
 
+/* The number of that key in a profile, to be set by a caller that varies it; NULL: no such key. */
+double *software_number (SoftwareProfile *s, const char *key);
+
 #endif

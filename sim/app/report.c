@@ -138,6 +138,12 @@ block_memory (GString *out, const Prediction *p)
                           m->fits ? "fits" : "DOES NOT FIT", gib (m->peak_bytes),
                           gib (m->capacity_bytes), head < 0 ? -head : head,
                           head < 0 ? "too much" : "left");
+  const StageMemory *worst = &m->stages[m->worst_stage];
+  g_string_append_printf (
+      out,
+      "  as the framework reports it there: %.2f allocated after a step, %.2f at "
+      "the peak, %.2f reserved\n",
+      gib (worst->after_step_bytes), gib (worst->allocated_bytes), gib (worst->reserved_bytes));
 }
 
 static void
@@ -235,6 +241,9 @@ json_memory (JsonWriter *w, const MemReport *m)
     jw_int (w, "buffers_bytes", st->buffers_bytes);
     jw_int (w, "framework_bytes", st->framework_bytes);
     jw_int (w, "peak_bytes", st->peak_bytes);
+    jw_int (w, "after_step_bytes", st->after_step_bytes);
+    jw_int (w, "allocated_bytes", st->allocated_bytes);
+    jw_int (w, "reserved_bytes", st->reserved_bytes);
     jw_end_object (w);
   }
   jw_end_array (w);

@@ -113,6 +113,12 @@ kind_of (const CsvTable *t, GError **error)
   return NULL;
 }
 
+gboolean
+validate_knows (const CsvTable *t)
+{
+  return kind_of (t, NULL) != NULL;
+}
+
 RowResult *
 validate_add (GArray *rows, const char *metric, double published, double predicted, StepInterval iv)
 {
@@ -209,7 +215,14 @@ validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GEr
     return NULL;
   g_autoptr (PredictCache) cache = predict_cache_new ();
   g_autoptr (GArray) cells = wide_columns (t, rules);
-  RunContext c = {t, store, rules, cache, intervals, opt->stage_times, cells, opt->group == NULL};
+  RunContext c = {.t = t,
+                  .store = store,
+                  .rules = rules,
+                  .cache = cache,
+                  .intervals = intervals,
+                  .stage_times = opt->stage_times,
+                  .cells = cells,
+                  .own_groups = opt->group == NULL};
   ValidateResult *r = g_new0 (ValidateResult, 1);
   r->table = kind->name;
   r->judged = kind->judged;

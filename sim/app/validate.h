@@ -19,6 +19,7 @@ typedef struct {
   char *id, *group, *reason; /* owned; reason "" unless assumed or skipped */
   const char *metric;        /* static: "step_time_s" … */
   double published, predicted, error_pct, lo, hi;
+  guint features; /* of training runs: interval_features */
   RowStatus status;
   gboolean judged; /* belongs to the part of the table that has a target of its own */
 } RowResult;
@@ -42,6 +43,9 @@ ValidateResult *validate_table (const CsvTable *t, Store *store, const ValidateO
 void validate_result_free (ValidateResult *r);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ValidateResult, validate_result_free)
 
+/* Whether the columns tell a kind of table. */
+gboolean validate_knows (const CsvTable *t);
+
 void validate_json (const ValidateResult *r, GString *out);
 void validate_text (const ValidateResult *r, gboolean rows, GString *out);
 void validate_csv (const ValidateResult *r, GString *out);
@@ -58,6 +62,9 @@ typedef struct {
   gboolean stage_times;
   GArray *cells;       /* of wide tables: WideColumn */
   gboolean own_groups; /* no column was asked for: a row may name its group finer than one */
+  /* Changes the Spec of a training run before it is predicted (validate --cross), or NULL. */
+  void (*adjust) (gpointer self, Spec *s);
+  gpointer adjust_self;
 } RunContext;
 
 /* A latency column of a wide kernel table and the device that it is of. */

@@ -634,6 +634,10 @@ validate_run_row (const RunContext *c, guint row, RowResult *out)
     spec_clear (&s);
     return;
   }
+  if (assumed->len > 0) /* the range knows it */
+    g_ptr_array_add (s.assumed, g_strdup (assumed->str));
+  if (c->adjust != NULL)
+    c->adjust (c->adjust_self, &s);
   StageTimes times;
   PredictOptions options = {0};
   if (c->stage_times && row_stage_times (c, row, &times))
@@ -648,6 +652,7 @@ validate_run_row (const RunContext *c, guint row, RowResult *out)
   double b = predicted_metric (c, row, &s, &p, out->metric, p.step_s * iv.hi);
   out->predicted = predicted_metric (c, row, &s, &p, out->metric, p.step_s);
   out->error_pct = 100.0 * (out->predicted / out->published - 1.0);
+  out->features = interval_features (&s, &p);
   out->lo = MIN (a, b);
   out->hi = MAX (a, b);
   out->status = assumed->len > 0 ? ROW_ASSUMED : ROW_OK;

@@ -1,4 +1,5 @@
 /* memory: the closed forms of Korthikanti et al. 2022 and of ZeRO, and published measurements. */
+#include "gpu_profile.h"
 #include "memory.h"
 
 #include <string.h>
@@ -217,6 +218,13 @@ test_expert_shards (void)
   g_assert_cmpint (r.stages[0].optimizer_bytes, ==,
                    (gint64)(12 * ((double)p.dense / 8 + (double)p.experts / 4) + 0.5));
   memory_clear (&r);
+  /* two copies of the optimizer: 4 of the 8 ranks hold one of the dense part, 2 of the 4 of the
+   * experts' */
+  s.parallel.shard_size = 4;
+  r = estimate (&s, "1f1b", 4);
+  g_assert_cmpint (r.stages[0].optimizer_bytes, ==,
+                   (gint64)(12 * ((double)p.dense / 4 + (double)p.experts / 2) + 0.5));
+  memory_clear (&r);
 }
 
 /* 1F1B: stage i of p holds min(p - i, m) micro-batches; GPipe all m. A tied table is on both ends.
@@ -400,6 +408,63 @@ test_bigscience (void)
   }
 }
 
+/* Workspaces: two of cuBLAS, one of Transformer Engine and four more for grouped GEMMs, and one
+ * tensor of scores 2 a s^2 b / t. After a step: 18 P and those; the peak and the reserved bytes
+ * nest. */
+static void
+test_workspaces (void)
+{
+  Spec s;
+  GpuProfile gpu = {.blas_workspace_bytes = 8e6, .te_workspace_bytes = 4e6, .memory_bytes = 8e10};
+  fill_gpt (&s, 4, 1024, 16, 51200, 2048);
+  set_layout (&s, 2, 1, 4, 1);
+  s.gpu = &gpu;
+  s.software.allocated_base_bytes = 1e6;
+  s.software.blas_handles = 2;
+  s.software.te_workspaces = 1;
+  s.software.grouped_gemm_streams = 4;
+  s.software.framework_bytes = 1e9;
+  s.software.fragmentation = 0.1;
+  g_assert_cmpfloat (memory_workspace_bytes (&s), ==, 1e6 + 2 * 8e6 + 4e6);
+  MemReport r = estimate (&s, "1f1b", 4);
+  const StageMemory *o = &r.stages[0];
+  g_assert_cmpint (o->after_step_bytes, ==,
+                   o->weights_bytes + o->gradients_bytes + o->optimizer_bytes + 21000000);
+  g_assert_cmpint (o->allocated_bytes, ==,
+                   o->after_step_bytes + o->activations_bytes + o->buffers_bytes);
+  g_assert_cmpint (o->reserved_bytes, ==, o->peak_bytes - 1000000000);
+  const gint64 allocated = o->allocated_bytes;
+  memory_clear (&r);
+  s.software.reserved_share = 0.5; /* where there is room; the step needs no more for it */
+  r = estimate (&s, "1f1b", 4);
+  g_assert_cmpint (r.stages[0].allocated_bytes, ==, allocated);
+  g_assert_cmpint (r.stages[0].reserved_bytes, ==, allocated + (allocated + 1) / 2);
+  memory_clear (&r);
+  s.software.blas_config_bytes = 32e6;
+  s.software.attn_scores_kept = TRUE;
+  s.model.num_experts = 4;
+  g_assert_cmpfloat (memory_workspace_bytes (&s), ==,
+                     1e6 + 2 * 32e6 + 5 * 4e6 + 2.0 * 16 / 2 * 2048 * 2048);
+  s.software.attention = ATTN_FLASH2;
+  g_assert_cmpfloat (memory_workspace_bytes (&s), ==, 1e6 + 2 * 32e6 + 5 * 4e6);
+}
+
+/* Inputs of recomputed layers split over tp: 2 s b h / t, as sequence parallelism has them anyway.
+ */
+static void
+test_partitioned (void)
+{
+  Spec s;
+  fill_gpt (&s, 4, 1024, 16, 51200, 2048);
+  set_layout (&s, 4, 1, 1, 1);
+  s.software.recompute_partitioned = TRUE;
+  g_assert_cmpfloat (model_activation_bytes_layer (&s, 0, RECOMPUTE_FULL), ==,
+                     2.0 * 2048 * 1024 / 4);
+  s.parallel.sequence_parallel = TRUE;
+  g_assert_cmpfloat (model_activation_bytes_layer (&s, 0, RECOMPUTE_FULL), ==,
+                     2.0 * 2048 * 1024 / 4);
+}
+
 static void
 test_errors (void)
 {
@@ -432,6 +497,8 @@ main (int argc, char **argv)
   g_test_add_func ("/memory/megatron-7b", test_megatron_7b);
   g_test_add_func ("/memory/megatron-small", test_megatron_small);
   g_test_add_func ("/memory/bigscience", test_bigscience);
+  g_test_add_func ("/memory/workspaces", test_workspaces);
+  g_test_add_func ("/memory/partitioned", test_partitioned);
   g_test_add_func ("/memory/errors", test_errors);
   return g_test_run ();
 }
