@@ -1,5 +1,9 @@
 #include "memory.h"
 
+#include "adapter.h"
+#include "layout.h"
+#include "outer.h"
+
 #include <math.h>
 
 GQuark
@@ -36,6 +40,33 @@ holds_part (const SchedTable *t, guint rank, guint part)
   return FALSE;
 }
 
+/* Prediction modules of a part of the model: on the last unless the layout says otherwise. */
+static gint64
+modules_at (const Spec *s, const SchedTable *t, guint part)
+{
+  gint64 n = part + 1 == sched_depth (t) ? s->model.mtp_layers : 0;
+  Layout l;
+
+  if (s->model.mtp_layers == 0 || s->parallel.layout == NULL ||
+      !layout_parse (s->parallel.layout, &l, NULL))
+    return n;
+  if (l.total_mtp > 0 && part < l.n_stages)
+    n = l.mtp[part];
+  layout_clear (&l);
+  return n;
+}
+
+static gint64
+rank_modules (const Spec *s, const SchedTable *t, guint rank)
+{
+  gint64 n = 0;
+
+  for (guint v = 0; s->model.mtp_layers > 0 && v < t->stages; v++)
+    if (t->stage_rank[v] == rank)
+      n += modules_at (s, t, sched_part (t, v));
+  return n;
+}
+
 RankParams
 memory_rank_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank)
 {
@@ -56,10 +87,18 @@ memory_rank_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_
     sum.dense += model_rank_embedding (m, vocab, tp);
   if (holds_part (t, rank, sched_depth (t) - 1)) {
     sum.dense += model_rank_head (m, vocab, tp);
-    /* the head of a tied model, and the embedding that MTP modules read, are copies here */
-    if (!holds_part (t, rank, 0) && (m->tied_embeddings || m->mtp_layers > 0))
+    /* the head of a tied model is a copy here */
+    if (!holds_part (t, rank, 0) && m->tied_embeddings)
       sum.dense += vocab / tp * width;
-    add (&sum, model_rank_mtp (m, tp, ep, etp));
+  }
+  const gint64 modules = rank_modules (s, t, rank);
+  if (modules > 0) {
+    const RankParams r = model_rank_mtp (m, tp, ep, etp);
+    const gboolean tied = m->tied_embeddings && holds_part (t, rank, sched_depth (t) - 1);
+    if (!holds_part (t, rank, 0) && !tied) /* so is the embedding that the modules read */
+      sum.dense += vocab / tp * width;
+    add (&sum,
+         (RankParams){r.dense * modules / m->mtp_layers, r.experts * modules / m->mtp_layers});
   }
   return sum;
 }
@@ -148,6 +187,7 @@ static_buffers (const Spec *s, const SchedTable *t, RankParams held, double laye
 
 typedef struct {
   double *plain, *full;  /* weight of each stage in flight, without and with the logits */
+  double transit;        /* activations on their way to the host or back */
   double working, layer; /* largest working set and parameters of a layer of the rank */
 } ActTerms;
 
@@ -157,10 +197,9 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
 {
   const ModelSpec *m = &s->model;
   const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1), etp = spec_expert_tp (s);
-  const Recompute r = s->train.recompute;
   const double logits = model_logits_bytes (s);
 
-  a->working = a->layer = 0;
+  a->working = a->layer = a->transit = 0;
   for (guint v = 0; v < t->stages; v++) {
     a->plain[v] = a->full[v] = 0;
     if (t->stage_rank[v] != rank)
@@ -169,25 +208,56 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
     for (gint64 i = from; i < from + layers_of_stage[v]; i++) {
       const RankParams p = model_rank_layer (m, i, tp, ep, etp);
 
-      a->plain[v] += model_activation_bytes_layer (s, i, r);
+      const Recompute r = spec_layer_recompute (s, i);
+      /* offloaded activations are here while they come and go, two layers at a time */
+      const double kept = model_activation_bytes_layer (s, i, r), away = s->offload.activations;
+      a->plain[v] += (1 - away) * kept;
+      a->transit = MAX (a->transit, 2 * away * kept);
       a->working = MAX (a->working, model_working_bytes_layer (s, i, r));
       a->layer = MAX (a->layer, (double)(p.dense + p.experts));
     }
     if (sched_part (t, v) == 0)
       a->plain[v] += model_activation_bytes_embedding (s);
+    /* a module: its layer, the two norms' inputs, their join, and a head of its own */
+    const double modules = m->mtp_layers > 0 ? (double)modules_at (s, t, sched_part (t, v)) : 0;
+    if (modules > 0)
+      a->plain[v] +=
+          modules * (model_activation_bytes_layer (s, m->num_layers - 1, s->train.recompute) +
+                     4 * model_hidden_bytes (s));
     a->full[v] = a->plain[v];
     if (sched_part (t, v) == sched_depth (t) - 1) {
       const double mtp = (double)m->mtp_layers;
-      /* a module: its layer, the two norms' inputs, their join, and a head of its own */
-      const double module =
-          model_activation_bytes_layer (s, m->num_layers - 1, r) + 4 * model_hidden_bytes (s);
-
       a->plain[v] +=
           s->software.head_recompute ? model_hidden_bytes (s) : model_activation_bytes_head (s);
-      a->plain[v] += mtp * module;
       a->full[v] = a->plain[v] + (s->software.head_recompute ? 0 : (1 + mtp) * logits);
     }
   }
+}
+
+/* Adapters of a rank, which are beside the model's own parameters; 0 without. */
+static double
+rank_adapters (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank)
+{
+  double sum = 0;
+
+  for (guint v = 0; s->train.adapter_rank > 0 && v < t->stages; v++) {
+    if (t->stage_rank[v] != rank)
+      continue;
+    const gint64 from = first_layer (t, layers_of_stage, v);
+    for (gint64 i = from; i < from + layers_of_stage[v]; i++)
+      sum += adapter_params_layer (s, i) / (double)s->parallel.tp;
+  }
+  return sum;
+}
+
+/* Parameters with gradients and optimizer states. */
+static RankParams
+trained_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank,
+                RankParams held)
+{
+  if (s->train.adapter_rank == 0)
+    return held;
+  return (RankParams){llround (rank_adapters (s, t, layers_of_stage, rank)), 0};
 }
 
 static StageMemory
@@ -215,11 +285,18 @@ stage_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,
     activations = at_loss;
     working = head;
   }
-  o.weights_bytes = llround (param * share (held, n, zero >= 3));
-  o.gradients_bytes = llround (sw->grad_bytes * share (held, n, zero >= 2));
-  o.optimizer_bytes = llround (state * share (held, n, zero >= 1));
+  o.weights_bytes =
+      llround (param * (share (held, n, zero >= 3) + rank_adapters (s, t, layers_of_stage, rank)));
+  const RankParams trained = trained_params (s, t, layers_of_stage, rank, held);
+  o.gradients_bytes = llround (sw->grad_bytes * share (trained, n, zero >= 2));
+  /* offloaded: the states are in the host, and so are gradients that are sharded */
+  const gboolean away = s->offload.optimizer != OFFLOAD_NONE;
+  if (away && zero >= 2)
+    o.gradients_bytes = 0;
+  o.optimizer_bytes =
+      llround (((away ? 0 : state) + outer_state_bytes (s)) * share (trained, n, zero >= 1));
   o.activations_bytes = llround (activations);
-  o.buffers_bytes = llround (working + static_buffers (s, t, held, a->layer));
+  o.buffers_bytes = llround (working + a->transit + static_buffers (s, t, held, a->layer));
   o.framework_bytes = llround (sw->framework_bytes + sw->fragmentation * activations);
   o.peak_bytes = o.weights_bytes + o.gradients_bytes + o.optimizer_bytes + o.activations_bytes +
                  o.buffers_bytes + o.framework_bytes;
@@ -241,7 +318,7 @@ memory_estimate (const Spec *s, const SchedTable *t, const gint64 *layers_of_sta
     return FALSE;
   }
   g_autofree double *plain = g_new0 (double, t->stages), *full = g_new0 (double, t->stages);
-  ActTerms a = {plain, full, 0, 0};
+  ActTerms a = {.plain = plain, .full = full};
   r.stages = g_new0 (StageMemory, t->ranks);
   for (guint i = 0; i < t->ranks; i++) {
     r.stages[i] = stage_memory (s, t, layers_of_stage, i, &a);

@@ -22,11 +22,13 @@ ideal (const Spec *s, double *layer_s, double *head_s)
   double seqs = (double)s->train.micro_batch_sequences;
   double head = 2.0 * (double)s->train.sequence_tokens * (double)m->hidden * (double)m->vocab;
   double all = model_flops_forward (m, s->train.sequence_tokens, m->causal);
-  double again = s->train.recompute == RECOMPUTE_FULL && !s->software.recompute_early_stop ? 1 : 0;
+  gboolean every = s->train.recompute == RECOMPUTE_FULL && s->train.recompute_every <= 1;
+  double again = every && !s->software.recompute_early_stop ? 1 : 0;
+  double passes = s->train.adapter_rank > 0 ? 2.0 : 3.0; /* frozen: no weight gradient */
   double rate =
       gpu_peak_flops (s->gpu, s->train.precision) * (double)(s->parallel.tp * s->parallel.cp);
-  *layer_s = seqs * (3.0 + again) * MAX (0, all - head) / (double)m->num_layers / rate;
-  *head_s = seqs * 3.0 * head / rate;
+  *layer_s = seqs * (passes + again) * MAX (0, all - head) / (double)m->num_layers / rate;
+  *head_s = seqs * passes * head / rate;
 }
 
 static gboolean
@@ -80,6 +82,8 @@ plan_spec (const Spec *base, const PlanPoint *p)
   s.parallel.layout = NULL;
   s.train.micro_batch_sequences = p->mbs;
   s.train.recompute = p->recompute;
+  if (p->recompute != RECOMPUTE_FULL)
+    s.train.recompute_every = 0;
   memset (&s.hetero, 0, sizeof s.hetero);
   return s;
 }

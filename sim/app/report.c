@@ -60,6 +60,42 @@ line_stages (GString *out, const Spec *s, const Prediction *p)
                           n - 1);
 }
 
+/* Part of the slowdown that goes away with a cause. */
+static double
+explained (const HeteroResult *h, guint cause)
+{
+  double lost = h->mean_s - h->healthy_s;
+  return lost > 0 ? (h->mean_s - h->without_s[cause]) / lost : 0;
+}
+
+static void
+write_what_if (JsonWriter *w, const HeteroResult *h)
+{
+  gboolean open = FALSE;
+  for (guint i = 0; i < HETERO_CAUSES; i++) {
+    if (!(h->without_s[i] > 0))
+      continue;
+    if (!open)
+      jw_begin_object (w, "without");
+    open = TRUE;
+    jw_begin_object (w, hetero_cause_names[i]);
+    jw_double (w, "step_time_s", h->without_s[i]);
+    jw_double (w, "explains", explained (h, i));
+    jw_end_object (w);
+  }
+  if (open)
+    jw_end_object (w);
+}
+
+static void
+line_what_if (GString *out, const HeteroResult *h)
+{
+  for (guint i = 0; i < HETERO_CAUSES; i++)
+    if (h->without_s[i] > 0)
+      g_string_append_printf (out, "  without %-11s %.4f s   (explains %.0f %% of the slowdown)\n",
+                              hetero_cause_names[i], h->without_s[i], 100.0 * explained (h, i));
+}
+
 static void
 line_hetero (GString *out, const Prediction *p)
 {
@@ -74,6 +110,7 @@ line_hetero (GString *out, const Prediction *p)
                             h->max_s);
   g_string_append_printf (out, "simulated    %u %s\n", h->simulated,
                           h->folded ? "classes of GPUs" : "GPUs");
+  line_what_if (out, h);
 }
 
 static void
@@ -296,6 +333,7 @@ report_json_members (JsonWriter *w, const Spec *s, const Prediction *p, const St
     jw_double (w, "max_step_time_s", p->hetero.max_s);
     jw_int (w, "simulated", p->hetero.simulated);
     jw_bool (w, "folded", p->hetero.folded);
+    write_what_if (w, &p->hetero);
     jw_end_object (w);
   }
   if (s->published_step_s > 0) {
