@@ -87,7 +87,7 @@ static const SwitchField optional_switches[] = {
     SW (fp8_param_gather),    SW (fp8_tp_gather),        SW (attn_sinks_unfused),
     SW (dp_reduce_every),     SW (recompute_early_stop), SW (fsdp_root_held),
     SW (fsdp_barrier),        SW (fsdp_replicas_last),   SW (post_validation),
-    SW (no_sharded_pipeline),
+    SW (no_sharded_pipeline), SW (vocab_pad_divided),
 };
 
 static gboolean

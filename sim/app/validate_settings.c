@@ -12,11 +12,12 @@ enum {
   CELL_SOURCE,
   CELL_VP,
   CELL_TRAINABLE,
+  CELL_GPUS,
   CELL_COUNT
 };
-static const char *const cell_names[] = {"framework", "comments",    "gpu",          "model",
-                                         "precision", "metric_note", "source_title", "vp",
-                                         "trainable", NULL};
+static const char *const cell_names[] = {
+    "framework",    "comments", "gpu",       "model",    "precision", "metric_note",
+    "source_title", "vp",       "trainable", "num_gpus", NULL};
 G_STATIC_ASSERT (G_N_ELEMENTS (cell_names) == CELL_COUNT + 1);
 
 typedef struct {
@@ -160,6 +161,12 @@ set_sinks (Spec *s, const char *value)
   return TRUE;
 }
 
+static gboolean
+set_recompute (Spec *s, const char *value)
+{
+  return recompute_parse (value, &s->train.recompute, &s->train.recompute_modules);
+}
+
 static const struct {
   const char *name;
   gboolean (*apply) (Spec *s, const char *value);
@@ -169,7 +176,7 @@ static const struct {
     {"moe_imbalance", set_imbalance}, {"moe_capacity", set_capacity},
     {"mtp_layers", set_mtp},          {"cuda_graph", set_graph},
     {"fp8_recipe", set_recipe},       {"attn_sinks_unfused", set_sinks},
-    {"chunks", set_chunks},
+    {"chunks", set_chunks},           {"recompute", set_recompute},
 };
 
 static gboolean
@@ -186,9 +193,9 @@ apply_one (Spec *s, const char *set, const char *value)
 static gboolean
 read_setting (const JsonRef *obj, Setting *s, GError **error)
 {
-  static const char *const keys[] = {"framework",   "comments",     "gpu", "model",     "precision",
-                                     "metric_note", "source_title", "vp",  "trainable", "set",
-                                     "value",       "why",          NULL};
+  static const char *const keys[] = {
+      "framework", "comments",  "gpu", "model", "precision", "metric_note", "source_title",
+      "vp",        "trainable", "set", "value", "why",       "num_gpus",    NULL};
   const char *set = NULL, *value = NULL;
   if (!json_check_keys (obj, keys, error) || !json_get_string (obj, "set", &set, error) ||
       !json_get_string (obj, "value", &value, error))
