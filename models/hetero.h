@@ -4,7 +4,7 @@
  * loader and pauses for garbage collection. Without chance in it the job is folded (fold.h) and one
  * step is run; with chance every GPU is simulated, for as many steps as asked, and the step is
  * their mean. The healthy step of the same job, without all that, is told beside it: what the
- * stragglers cost. Memory and prices are those of the first type of GPU.
+ * stragglers cost. Prices are those of the first type of GPU; memory is the smaller one's.
  */
 #ifndef CLUSTERSIM_HETERO_H
 #define CLUSTERSIM_HETERO_H

@@ -303,13 +303,54 @@ stage_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,
   return o;
 }
 
+/* What a GPU of a rank keeps in host memory: states, gradients on their way, activations in flight.
+ * States on drives pass through. */
+static double
+away_bytes (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank,
+            ActTerms *a)
+{
+  const OffloadSpec *o = &s->offload;
+  const RankParams held = memory_rank_params (s, t, layers_of_stage, rank);
+  const RankParams trained = trained_params (s, t, layers_of_stage, rank, held);
+  const Shards n = zero_shards (s);
+  const gboolean sharded = spec_is_fsdp (s) || s->parallel.zero_stage >= 1;
+  double param, state, b = 0;
+
+  bytes_per_param (s, &param, &state);
+  if (o->optimizer != OFFLOAD_NONE)
+    b += ((o->optimizer == OFFLOAD_CPU ? state : 0) + s->software.dp_reduce_bytes) *
+         share (trained, n, sharded);
+  if (o->activations > 0) {
+    Spec here = *s; /* borrows everything */
+    here.offload.activations = 0;
+    act_terms (&here, t, layers_of_stage, rank, a);
+    b += o->activations * sched_peak_weighted (t, rank, a->plain);
+  }
+  return b;
+}
+
+static void
+host_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, ActTerms *a,
+             MemReport *r)
+{
+  const double gpus = (double)MIN (s->cluster.gpus_per_node, s->cluster.gpus);
+
+  if (s->offload.optimizer == OFFLOAD_NONE && !(s->offload.activations > 0))
+    return;
+  for (guint i = 0; i < t->ranks; i++)
+    r->host_bytes = MAX (r->host_bytes, llround (gpus * away_bytes (s, t, layers_of_stage, i, a)));
+  r->host_capacity_bytes = llround (s->offload.host.memory_bytes);
+  if (r->host_capacity_bytes > 0 && r->host_bytes > r->host_capacity_bytes)
+    r->fits = FALSE;
+}
+
 gboolean
 memory_estimate (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, MemReport *out,
                  GError **error)
 {
   const guint end = sched_depth (t) - 1;
   const gint64 layers = first_layer (t, layers_of_stage, end) + layers_of_stage[end];
-  MemReport r = {TRUE, 0, 0, 0, t->ranks, NULL};
+  MemReport r = {.fits = TRUE, .n_stages = t->ranks};
 
   if (layers != s->model.num_layers) {
     g_set_error (error, MEMORY_ERROR, 0,
@@ -329,8 +370,11 @@ memory_estimate (const Spec *s, const SchedTable *t, const gint64 *layers_of_sta
   }
   if (s->gpu != NULL) {
     r.capacity_bytes = gpu_capacity_bytes (s->gpu);
+    if (s->hetero.second != NULL) /* any stage may lie on either */
+      r.capacity_bytes = MIN (r.capacity_bytes, gpu_capacity_bytes (s->hetero.second));
     r.fits = r.peak_bytes <= r.capacity_bytes;
   }
+  host_memory (s, t, layers_of_stage, &a, &r);
   *out = r;
   return TRUE;
 }

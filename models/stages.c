@@ -1,5 +1,8 @@
 /* Layers on stages, and the parameters a stage's rank holds. */
 #include "compile.h"
+
+#include <string.h>
+
 #include "layout.h"
 
 /* With multi-token modules, these and the loss take a slot of a layer each and the stages are
@@ -74,6 +77,7 @@ by_layout (StageLayers *sl, const Spec *s, GError **error)
 gboolean
 stage_layers_init (StageLayers *sl, const Spec *s, GError **error)
 {
+  memset (sl, 0, sizeof *sl);
   if (s->parallel.layout != NULL)
     return by_layout (sl, s, error);
   gint64 stages = s->parallel.pp * s->parallel.vpp;

@@ -86,6 +86,9 @@ test_second_gpu (void)
   double mixed =
       step ("{\"second_gpu\":{\"gpu\":\"A100-SXM-80GB\",\"first_node\":0,\"nodes\":1}}", &p);
   g_assert_cmpfloat (mixed, >, 1.8 * healthy);
+  gint64 large = p.memory.capacity_bytes; /* 80 GB both */
+  step ("{\"second_gpu\":{\"gpu\":\"A100-SXM-40GB\",\"first_node\":0,\"nodes\":1}}", &p);
+  g_assert_cmpint (p.memory.capacity_bytes, <, large);
 }
 
 /* Speeds that GPUs keep: the slowest of four in data parallelism sets the pace. */
@@ -97,9 +100,11 @@ test_spread (void)
   g_assert_true (p.hetero.folded);
   g_assert_cmpfloat (all, ==, step ("{\"slow_gpus\":[{\"node\":0,\"factor\":1.5}]}", &p));
   SimRng rng = sim_rng_stream (1, 0, "spread of speeds", 0);
-  double factor[4], most = 0;
-  for (int i = 0; i < 4; i++)
-    most = MAX (most, factor[i] = sim_rng_lognormal (&rng, 0, 0.1));
+  double most = 0;
+  for (int i = 0; i < 4; i++) {
+    double factor = sim_rng_lognormal (&rng, 0, 0.1);
+    most = MAX (most, factor);
+  }
   g_autofree char *slow = g_strdup_printf ("{\"slow_gpus\":[{\"gpu\":2,\"factor\":%.17g}]}", most);
   g_assert_cmpfloat_with_epsilon (step ("{\"spread\":0.1}", &p), step (slow, &p), 1e-9);
 }

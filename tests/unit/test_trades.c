@@ -183,6 +183,27 @@ test_offload_optimizer (void)
   spec_clear (&s);
 }
 
+/* States of a node's eight GPUs, 12 bytes a parameter and the 16- or 32-bit gradients, are in host
+ * memory: all of the model's, as 8 ranks share them out. */
+static void
+test_host_memory (void)
+{
+  Spec s;
+  Prediction p;
+  load (&s, "train.offload={\"optimizer\":\"cpu\",\"host\":\"dgx-h100\"}", NULL, NULL);
+  double each = s.software.optimizer_state_bytes + s.software.dp_reduce_bytes;
+  double want = each * (double)model_params_total (&s.model);
+  run (&s, &p);
+  g_assert_cmpfloat_with_epsilon ((double)p.memory.host_bytes, want, 1e-5 * want);
+  g_assert_true (p.memory.fits);
+  prediction_clear (&p);
+  s.offload.host.memory_bytes = 0.9 * want;
+  run (&s, &p);
+  g_assert_false (p.memory.fits);
+  prediction_clear (&p);
+  spec_clear (&s);
+}
+
 /* An update beside the next step that takes longer than the step sets the pace. */
 static void
 test_offload_delayed (void)
@@ -489,6 +510,7 @@ main (int argc, char **argv)
   g_test_add_func ("/trades/adapters/sharded", test_adapter_sharded);
   g_test_add_func ("/trades/recompute-every", test_every);
   g_test_add_func ("/trades/offload/optimizer", test_offload_optimizer);
+  g_test_add_func ("/trades/offload/host-memory", test_host_memory);
   g_test_add_func ("/trades/offload/delayed", test_offload_delayed);
   g_test_add_func ("/trades/offload/activations", test_offload_activations);
   g_test_add_func ("/trades/compression", test_compression);
