@@ -15,8 +15,8 @@
 #include "rng.h"
 
 #define NONE G_MAXUINT32
-/* A slot that programs call more often than this, on the first stream or on any, makes one family of
- * its members: each meeting of strangers costs a change of buffer. */
+/* A slot that programs call more often than this, on the first stream or on any, makes one family
+ * of its members: each meeting of strangers costs a change of buffer. */
 #define CALLS_ON_FIRST 4
 #define CALLS_ON_ANY   128
 /* With more operations to come it is cheaper to keep all of a rank than to see what they need. */
@@ -53,12 +53,12 @@ typedef struct {
   guint32 *family, *member, *first; /* per rank; ranks by family; where each family starts */
   guint n_families;
   SimTime *buffer;
-  SimTime **kept;    /* per family: its end times while another has the buffer; owned */
-  guint32 *pending;  /* per family: first stream to go on, linked by next */
-  guint32 *queue;    /* families with something pending, a ring of n_families */
+  SimTime **kept;   /* per family: its end times while another has the buffer; owned */
+  guint32 *pending; /* per family: first stream to go on, linked by next */
+  guint32 *queue;   /* families with something pending, a ring of n_families */
   guint32 queue_head, queue_len;
-  guint32 at_work;   /* the family that has the buffer */
-  guint32 *low;      /* per stream of the family at hand */
+  guint32 at_work; /* the family that has the buffer */
+  guint32 *low;    /* per stream of the family at hand */
 } Lean;
 
 /* ---- families ---- */
@@ -340,8 +340,7 @@ lower (Lean *x, guint32 rank)
 /* Streams of a family: member by member. */
 #define FOR_STREAMS(x, family, id)                                                                 \
   for (guint32 m_ = (x)->first[family]; m_ < (x)->first[(family) + 1]; m_++)                       \
-    for (guint32 id = (x)->member[m_] * (x)->set->n_streams,                                       \
-                 e_ = id + (x)->set->n_streams;                                                    \
+    for (guint32 id = (x)->member[m_] * (x)->set->n_streams, e_ = id + (x)->set->n_streams;        \
          id < e_; id++)
 
 /* The buffer goes to another family: what is still looked at moves out of it, and room for the one
