@@ -2,11 +2,15 @@
 
 #include <string.h>
 
+#include "adapter.h"
 #include "compile_fsdp.h"
+#include "compress.h"
+#include "offload.h"
 #include "gpu_profile.h"
 
-static const char *const stream_names[] = {
-    "compute", "to next", "to previous", "data parallel", "host", "data parallel, outer", NULL};
+static const char *const stream_names[] = {"compute",       "to next", "to previous",
+                                           "data parallel", "host",    "data parallel, outer",
+                                           "processors",    NULL};
 
 /* ---- where things are: counts on the senders' streams, positions on the receivers' ---- */
 
@@ -58,22 +62,23 @@ static void
 find_last_backward (Compile *c)
 {
   c->last_back = g_new (guint32, c->t->stages);
+  c->begun = g_new0 (guint8, c->t->stages);
   for (guint r = 0; r < c->t->ranks; r++)
     for (guint32 i = c->t->first[r]; i < c->t->first[r + 1]; i++)
       if (completes_gradients (&c->t->actions[i]))
         c->last_back[c->t->actions[i].stage] = i;
 }
 
-static gboolean
-has_dp (const Compile *c)
+gboolean
+compile_has_dp (const Compile *c)
 {
   return c->p.groups.dp.ranks > 1;
 }
 
-static gboolean
-gathers_params (const Compile *c)
+gboolean
+compile_gathers_params (const Compile *c)
 {
-  return has_dp (c) && c->s->parallel.zero_stage >= 1 && c->fsdp == NULL;
+  return compile_has_dp (c) && c->s->parallel.zero_stage >= 1 && c->fsdp == NULL;
 }
 
 /* Compute operations that put_begin adds before the first action. */
@@ -81,7 +86,7 @@ static guint32
 begin_ops (const Compile *c)
 {
   return (guint32)(c->s->software.data_step_us > 0) +
-         (guint32)(gathers_params (c) && c->s->software.dp_overlap_param);
+         (guint32)(compile_gathers_params (c) && c->s->software.dp_overlap_param);
 }
 
 static void
@@ -175,7 +180,8 @@ compile_send (Row *w, const SchedAction *a)
   if (to == w->rank)
     return;
   guint stream = compile_send_stream (c, w->rank, to, !forward);
-  program_op (c->b, stream, OP_SEND, c->send_cost,
+  guint part = sched_part (t, a->stage);
+  program_op (c->b, stream, OP_SEND, c->send_cost[forward ? part : part - 1],
               OP_TAG (forward ? TAG_SEND_ACT : TAG_SEND_GRAD, a->stage, a->microbatch));
   program_wait (c->b, stream, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   if (c->rendezvous) { /* the receiver posts it after the operation before the consumer */
@@ -203,8 +209,8 @@ tag_of (const SchedAction *a)
   return tag[a->kind];
 }
 
-static guint
-slot_of (const Compile *c, const CollGroup *group)
+guint
+compile_slot_of (const Compile *c, const CollGroup *group)
 {
   return group == &c->p.groups.edp ? COMPILE_SLOT_EDP : COMPILE_SLOT_DP;
 }
@@ -217,21 +223,40 @@ compile_compute (Compile *c, guint32 cost, guint32 tag)
   program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_MODEL);
 }
 
+/* Reduced gradients to the host, where the optimizer is. */
+void
+compile_put_offload (Compile *c, const CollGroup *group, double params)
+{
+  gboolean divided = c->s->parallel.zero_stage >= 1 || c->fsdp != NULL;
+  if (!offload_optimizer (c->s) || c->times != NULL || !(params > 0))
+    return;
+  double t = offload_gradients_s (c->s, params / (divided ? (double)group->ranks : 1.0));
+  program_op (c->b, STREAM_OUTER, OP_COLL,
+              program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, t)),
+              OP_TAG (TAG_OFFLOAD, 0, 0));
+  program_wait (c->b, STREAM_OUTER, PEER_SELF, STREAM_COMPUTE,
+                program_count (c->b, STREAM_COMPUTE));
+  program_wait (c->b, STREAM_OUTER, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
+}
+
 static void
 put_reduce_over (Compile *c, const CollGroup *group, double params)
 {
-  if (group->ranks <= 1 || !(params > 0))
+  if (group->ranks <= 1 || !(params > 0)) {
+    compile_put_offload (c, group, params);
     return;
+  }
   double t = compile_reduce_s (c, group, params);
   guint32 cost = program_cost (c->b, PART_DP_COMM, compile_ticks (c, t));
   program_op (c->b, STREAM_DP, OP_COLL, cost, OP_TAG (TAG_GRAD_REDUCE, 0, 0));
-  program_group (c->b, STREAM_DP, slot_of (c, group));
+  program_group (c->b, STREAM_DP, compile_slot_of (c, group));
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
+  compile_put_offload (c, group, params);
 }
 
 /* Experts are reduced over the ranks that hold the same ones, all else over dp*cp. */
-static void
-put_reduce (Compile *c, StageParams p)
+void
+compile_put_reduce (Compile *c, StageParams p)
 {
   put_reduce_over (c, &c->p.groups.dp, p.dense);
   put_reduce_over (c, &c->p.groups.edp, p.experts);
@@ -299,6 +324,7 @@ compile_action (Row *w, const SchedAction *a, guint32 index)
   put_host (w, a, index);
   compile_compute (c, cost, OP_TAG (tag_of (a), a->stage, a->microbatch));
   wait_for_input (w, a);
+  compile_wait_params (w, a);
   if (!c->s->software.pp_overlap) { /* the transfer before blocks the stream */
     if (w->waited_next != w->sends_next)
       program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_NEXT, w->sends_next);
@@ -321,160 +347,29 @@ compile_action (Row *w, const SchedAction *a, guint32 index)
   }
 }
 
-/* ---- the ends of a step ---- */
+/* Slots in which the two holders of a stage of a model fed from both ends meet. */
+static const guint mirrored_slots[] = {COMPILE_SLOT_DP, COMPILE_SLOT_EDP, COMPILE_SLOT_SHARD};
 
-static StageParams
-rank_params (const Compile *c, guint rank)
+static void
+link_mirrored (ProgramSet *set, guint n, guint32 group)
 {
-  StageParams sum = {0, 0};
-  for (guint st = 0; st < c->t->stages; st++)
-    if (c->t->stage_rank[st] == rank) {
-      StageParams p = stage_params_per_rank (c->s, c->sl, sched_part (c->t, st));
-      sum.dense += p.dense;
-      sum.experts += p.experts;
+  for (guint k = 0; k < G_N_ELEMENTS (mirrored_slots); k++)
+    for (guint r = 0; r < n / 2; r++, group++) {
+      set->group_size[group] = 2;
+      set->groups[r * COMPILE_N_SLOTS + mirrored_slots[k]] = group;
+      set->groups[(n - 1 - r) * COMPILE_N_SLOTS + mirrored_slots[k]] = group;
     }
-  return sum;
-}
-
-double
-compile_gather_bytes (const Spec *s)
-{
-  /* scales by block need both orientations, which do not follow from one another: 16 bits travel */
-  gboolean narrow = s->software.fp8_param_gather && s->train.precision == DT_FP8;
-  return narrow ? s->software.dp_gather_bytes / 2.0 : s->software.dp_gather_bytes;
-}
-
-static void
-put_gather_over (Compile *c, const CollGroup *group, double params, guint32 after)
-{
-  const Spec *s = c->s;
-  if (group->ranks <= 1 || !(params > 0))
-    return;
-  double t =
-      coll_time_s (s->fabric, COLL_ALL_GATHER, group, params * compile_gather_bytes (s), NULL);
-  program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
-              OP_TAG (TAG_PARAM_GATHER, 0, 0));
-  program_group (c->b, STREAM_DP, slot_of (c, group));
-  program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, after);
-}
-
-static void
-put_gather (Compile *c, StageParams p, guint32 after)
-{
-  put_gather_over (c, compile_scoped (c) ? &c->p.groups.shard : &c->p.groups.dp, p.dense, after);
-  put_gather_over (c, &c->p.groups.edp, p.experts, after);
-}
-
-void
-compile_begin (Row *w)
-{
-  Compile *c = w->c;
-  const SoftwareProfile *sw = &c->s->software;
-  if (c->fsdp != NULL)
-    fsdp_row (c, w->rank);
-  if (sw->data_step_us > 0) {
-    program_op (c->b, STREAM_COMPUTE, OP_COMPUTE,
-                program_cost (c->b, PART_DATA, compile_ticks (c, sw->data_step_us * 1e-6)),
-                OP_TAG (TAG_DATA, 0, 0));
-  }
-  if (gathers_params (c) && sw->dp_overlap_param) { /* parameters updated by the step before */
-    StageParams held = rank_params (c, w->rank);
-    double params = held.dense + held.experts;
-    guint parts = sw->dp_bucket_bytes > 0
-                      ? (guint)CLAMP (params * sw->dp_gather_bytes / sw->dp_bucket_bytes, 1, 64)
-                      : 1;
-    for (guint i = 0; i < parts; i++)
-      put_gather (c, (StageParams){held.dense / parts, held.experts / parts}, 0);
-    program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_PARAM_GATHER, 0, 0));
-    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, 1);
-  }
-}
-
-static double
-optimizer_s (const Compile *c, StageParams held)
-{
-  const Spec *s = c->s;
-  gboolean divided = s->parallel.zero_stage >= 1 || c->fsdp != NULL;
-  const CollGroup *dp =
-      c->fsdp != NULL || compile_scoped (c) ? &c->p.groups.shard : &c->p.groups.dp;
-  const CollGroup *edp = c->fsdp != NULL ? compile_expert_shard (c) : &c->p.groups.edp;
-  double params = held.dense / (divided ? (double)dp->ranks : 1.0) +
-                  held.experts / (divided ? (double)edp->ranks : 1.0);
-  double update =
-      gpu_memory_s (s->gpu, MEMK_OPTIMIZER, params * s->software.optimizer_traffic_bytes);
-  if (spec_narrow (s)) /* quantised copies of the weights, made once a step */
-    update += gpu_cast_fp8_s (s->gpu, (held.dense + held.experts) *
-                                          (2.0 + 2.0 * dtype_bytes (s->train.precision)) / 3.0);
-  /* norm and scaling read the gradients once more */
-  return update + gpu_memory_s (s->gpu, MEMK_STREAM, params * s->software.grad_bytes);
-}
-
-gboolean
-compile_has_barrier (const Spec *s, const SchedTable *t)
-{
-  gboolean split = FALSE;
-  for (guint32 i = 0; i < t->first[t->ranks] && !split; i++)
-    split = t->actions[i].kind == SCHED_W;
-  return !(split && s->software.post_validation);
-}
-
-void
-compile_end (Row *w)
-{
-  Compile *c = w->c;
-  const Spec *s = c->s;
-  const SoftwareProfile *sw = &s->software;
-  StageParams params = rank_params (c, w->rank);
-  guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
-  gboolean embed =
-      s->model.tied_embeddings && first != last && (w->rank == first || w->rank == last);
-  if (has_dp (c) && !c->split && c->fsdp == NULL)
-    put_reduce (c, params);
-  if (c->fsdp != NULL)
-    fsdp_end (c, params);
-  if (embed) {
-    CollGroup two = {2, 1, 2, c->p.groups.pp_members, {0}};
-    if (c->p.groups.pp_same_node)
-      two = (CollGroup){2, 2, 1, 1, {0}};
-    double bytes = (double)c->p.vocab_padded / (double)s->parallel.tp * (double)s->model.hidden *
-                   sw->dp_reduce_bytes;
-    double t = coll_time_s (s->fabric, COLL_ALL_REDUCE, &two, bytes, NULL);
-    program_op (c->b, STREAM_DP, OP_COLL, program_cost (c->b, PART_DP_COMM, compile_ticks (c, t)),
-                OP_TAG (TAG_EMBED_GRAD, 0, 0));
-    program_group (c->b, STREAM_DP, COMPILE_SLOT_EMBED);
-    program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
-  }
-  /* gradient norm over all ranks: everybody waits for the last */
-  double norm = s->cluster.gpus > 1
-                    ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &c->p.groups.all, 8.0, NULL)
-                    : 0;
-  program_op (c->b, STREAM_COMPUTE, OP_COLL,
-              program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
-              OP_TAG (TAG_GRAD_NORM, 0, 0));
-  if (c->barrier)
-    program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_STEP);
-  program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
-  program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_OUTER, program_count (c->b, STREAM_OUTER));
-  SimTime parts[PART_COUNT] = {0};
-  parts[PART_OPTIMIZER] = compile_ticks (c, optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
-  parts[PART_HOST] = compile_ticks (c, sw->host_step_us * 1e-6);
-  program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, program_cost_parts (c->b, parts),
-              OP_TAG (TAG_OPTIMIZER, 0, 0));
-  if (gathers_params (c) && !sw->dp_overlap_param) {
-    guint32 updated = program_count (c->b, STREAM_COMPUTE);
-    put_gather (c, params, updated);
-    program_op (c->b, STREAM_COMPUTE, OP_MARK, c->zero_cost, OP_TAG (TAG_PARAM_GATHER, 0, 0));
-    program_wait (c->b, STREAM_COMPUTE, PEER_SELF, STREAM_DP, program_count (c->b, STREAM_DP));
-  }
 }
 
 ProgramSet *
 compile_link (Compile *c)
 {
   guint n = c->t->ranks;
+  gboolean mirrored = c->t->pipelines == 2 && n % 2 == 0;
   guint first = c->t->stage_rank[0], last = c->t->stage_rank[sched_depth (c->t) - 1];
-  gboolean embed = c->s->model.tied_embeddings && first != last;
-  ProgramSet *set = program_builder_finish (c->b, n, c->n_peers, COMPILE_N_SLOTS, embed ? 2 : 1);
+  gboolean embed = compile_shares_table (c->s) && first != last;
+  ProgramSet *set = program_builder_finish (c->b, n, c->n_peers, COMPILE_N_SLOTS,
+                                            (embed ? 2 : 1) + (mirrored ? 3 * (n / 2) : 0));
   guint32 weight = (guint32)(c->s->cluster.gpus / n);
   set->group_size[0] = n;
   for (guint r = 0; r < n; r++) {
@@ -489,6 +384,8 @@ compile_link (Compile *c)
     set->groups[first * COMPILE_N_SLOTS + COMPILE_SLOT_EMBED] = 1;
     set->groups[last * COMPILE_N_SLOTS + COMPILE_SLOT_EMBED] = 1;
   }
+  if (mirrored)
+    link_mirrored (set, n, embed ? 2 : 1);
   return set;
 }
 
@@ -541,7 +438,8 @@ compile_prepare (Compile *c)
   c->b = program_builder_new (STREAM_COUNT, stream_names);
   if (spec_is_fsdp (c->s) && c->times == NULL)
     fsdp_init (c);
-  c->split = has_dp (c) && c->s->software.dp_overlap_grad && c->times == NULL && c->fsdp == NULL;
+  c->split = (compile_has_dp (c) || offload_optimizer (c->s)) && c->s->software.dp_overlap_grad &&
+             c->times == NULL && c->fsdp == NULL && c->s->parallel.compression != COMPRESS_ONEBIT;
   c->every = c->s->parallel.zero_stage == 2 && c->s->software.dp_reduce_every;
   c->rendezvous = !c->s->software.pp_overlap && may_rendezvous (c->t);
   compile_costs (c);
@@ -563,6 +461,7 @@ compile_release (Compile *c)
   g_free (c->pos_f);
   g_free (c->pos_b);
   g_free (c->last_back);
+  g_free (c->begun);
   g_free (c->slot);
 }
 

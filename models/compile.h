@@ -18,12 +18,14 @@ enum {
   STREAM_PREV,
   STREAM_DP,
   STREAM_HOST,
-  STREAM_OUTER, /* all-reduce of shards over their replicas */
+  STREAM_OUTER, /* all-reduce of shards over their replicas; gradients to the host */
+  STREAM_CPU,   /* an update by the host's processors, beside the next step */
   STREAM_COUNT
 };
 
 /* Slots of rendezvous. In compile_step's own set, where one rank stands for all of its stage, only
- * the first two have groups; unfold.h gives the others theirs. */
+ * the first two have groups, and, where a model is fed from both ends, those in which the two ranks
+ * with the same stages reduce; unfold.h gives the others theirs. */
 enum {
   COMPILE_SLOT_STEP,    /* everybody, at the end */
   COMPILE_SLOT_EMBED,   /* first and last stage of a tied model */
@@ -40,12 +42,17 @@ enum {
 typedef struct {
   guint n_stages;
   gint64 *first_layer, *n_layers;
+  gint64 *mtp; /* multi-token-prediction modules of each stage; NULL: all on the last */
 } StageLayers;
 
 /* The framework's rule: even if it divides; else, when embedding and loss count as one layer each,
  * one fewer on the first and on the last; else the extra layers go to the earliest stages. */
 gboolean stage_layers_init (StageLayers *sl, const Spec *s, GError **error);
 void stage_layers_clear (StageLayers *sl);
+
+/* Modules that stand on this stage, and those whose hidden state a stage passes on. */
+gint64 stage_mtp (const StageLayers *sl, const ModelSpec *m, guint stage);
+gint64 stage_mtp_before (const StageLayers *sl, guint stage); /* on stages before it */
 
 /* Parameters of one stage that one rank holds. */
 typedef struct {

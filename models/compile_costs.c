@@ -1,4 +1,7 @@
 /* Prices of the stages' passes for compile.c. */
+#include "adapter.h"
+#include "compress.h"
+#include "offload.h"
 #include "compile_fsdp.h"
 
 #include <string.h>
@@ -14,20 +17,33 @@ compile_ticks (Compile *c, double seconds)
 }
 
 guint
-compile_layer_kind (const ModelSpec *m, gint64 layer)
+compile_layer_kind (const Spec *s, gint64 layer)
 {
+  const ModelSpec *m = &s->model;
   guint k = model_layer_is_moe (m, layer) ? 1 : 0;
   if (m->sliding_window > 0 && model_layer_window (m, layer) == 0)
     k += 2;
-  return k + (model_layer_is_linear (m, layer) ? 4 : 0);
+  k += model_layer_is_linear (m, layer) ? 4 : 0;
+  return k + (spec_layer_recompute (s, layer) == RECOMPUTE_NONE ? 8 : 0);
+}
+
+static void
+wait_for_host (Compile *c, gint64 layer, PassCost *cost)
+{
+  double total = sim_time_to_s (cost->total, SIM_TICKS_PS);
+  SimTime wait = compile_ticks (c, offload_wait_s (c->s, layer, total));
+  cost->part[PART_HOST] += wait;
+  cost->total += wait;
 }
 
 const PassCost *
 compile_layer_cost (Compile *c, gint64 layer, LayerPass pass)
 {
-  guint k = compile_layer_kind (&c->s->model, layer);
+  guint k = compile_layer_kind (c->s, layer);
   if (!c->have[k][pass]) {
     layer_pass_cost (&c->p, layer, pass, &c->layer[k][pass]);
+    if (pass != LP_WEIGHT_GRAD) /* activations leave, or come back */
+      wait_for_host (c, layer, &c->layer[k][pass]);
     c->have[k][pass] = TRUE;
   }
   return &c->layer[k][pass];
@@ -52,6 +68,34 @@ measured_pass (Compile *c, LayerPass pass, PassCost *out)
                                       : st->input_grad_s + st->weight_grad_s;
   memset (out, 0, sizeof *out);
   out->part[PART_COMPUTE] = out->total = compile_ticks (c, t / (double)c->s->parallel.vpp);
+}
+
+/* The loss of the model, and of those prediction modules that stand on stages before. */
+void
+compile_head_cost (const Compile *c, LayerPass pass, PassCost *out)
+{
+  PassCost one;
+  gint64 far = stage_mtp_before (c->sl, c->sl->n_stages - 1);
+  head_pass_cost (&c->p, pass, out);
+  one = *out;
+  for (gint64 i = 0; i < far; i++)
+    pass_cost_add (out, &one);
+}
+
+void
+compile_mtp_cost (const Compile *c, guint stage, LayerPass pass, PassCost *out)
+{
+  PassCost one;
+  gint64 n = stage_mtp (c->sl, &c->s->model, stage);
+  memset (out, 0, sizeof *out);
+  if (n == 0)
+    return;
+  if (stage + 1 == c->sl->n_stages)
+    mtp_pass_cost (&c->p, pass, &one);
+  else
+    mtp_body_cost (&c->p, pass, &one);
+  for (gint64 i = 0; i < n; i++)
+    pass_cost_add (out, &one);
 }
 
 /* The host waits for the device after each pass. (Sharded parameters have their own host stream.)
@@ -90,12 +134,10 @@ static void
 add_head (Compile *c, LayerPass pass, PassCost *sum, SimTime *host)
 {
   PassCost more;
-  head_pass_cost (&c->p, pass, &more);
+  compile_head_cost (c, pass, &more);
   add_part (c, sum, host, &more);
-  if (c->s->model.mtp_layers > 0)
-    mtp_pass_cost (&c->p, pass, &more);
-  for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
-    add_part (c, sum, host, &more);
+  compile_mtp_cost (c, c->sl->n_stages - 1, pass, &more);
+  add_part (c, sum, host, &more);
   *host = MAX (*host, sum->total); /* the host does not run ahead of the loss and its gradient: in
                                     * host-bound runs the head's GPU time adds to the layers' */
 }
@@ -104,7 +146,7 @@ add_head (Compile *c, LayerPass pass, PassCost *sum, SimTime *host)
 static void
 stage_pass (Compile *c, guint stage, LayerPass pass)
 {
-  PassCost *out = &c->stage[stage].pass[pass], more;
+  PassCost *out = &c->stage[stage].pass[pass], more, modules;
   gboolean forward = pass == LP_FORWARD, last = stage + 1 == c->sl->n_stages;
   SimTime host = 0;
   if (c->times != NULL) {
@@ -116,8 +158,12 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
   if (pass != LP_WEIGHT_GRAD)
     more.host = compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
   add_part (c, out, &host, &more);
+  if (!last) /* those of the last stage are told with its head */
+    compile_mtp_cost (c, stage, pass, &modules);
   if (last && !forward)
     add_head (c, pass, out, &host);
+  else if (!forward)
+    add_part (c, out, &host, &modules);
   if (stage == 0)
     embedding_pass_cost (&c->p, pass, &more);
   if (stage == 0 && forward)
@@ -128,6 +174,8 @@ stage_pass (Compile *c, guint stage, LayerPass pass)
     add_part (c, out, &host, &more);
   if (last && forward)
     add_head (c, pass, out, &host);
+  else if (forward)
+    add_part (c, out, &host, &modules);
   compile_host_gap (c, out);
 }
 
@@ -137,6 +185,14 @@ compile_layer_params (const Compile *c, gint64 layer)
   StageLayers one = {
       .n_stages = 3, .first_layer = (gint64[]){0, layer, 0}, .n_layers = (gint64[]){0, 1, 0}};
   return stage_params_per_rank (c->s, &one, 1);
+}
+
+StageParams
+compile_layer_trainable (const Compile *c, gint64 layer)
+{
+  StageLayers one = {
+      .n_stages = 3, .first_layer = (gint64[]){0, layer, 0}, .n_layers = (gint64[]){0, 1, 0}};
+  return stage_trainable_per_rank (c->s, &one, 1);
 }
 
 const CollGroup *
@@ -173,6 +229,8 @@ compile_reduce_s (const Compile *c, const CollGroup *group, double params)
   CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
   if (group->ranks <= 1 || !(params > 0))
     return 0;
+  if (s->parallel.compression != COMPRESS_NONE)
+    return compress_reduce_s (s, group, params);
   double bytes = params * s->software.dp_reduce_bytes;
   const CollGroup *shard = &c->p.groups.shard;
   if (group == &c->p.groups.dp && compile_scoped (c))
@@ -224,18 +282,17 @@ piece_beside (Compile *c, Beside *b, PassCost *pc, StageParams params)
   }
 }
 
-/* All multi-token modules as one piece; returns its cost. */
+/* All multi-token modules of a stage as one piece; returns its cost. */
 static guint32
-mtp_piece (Compile *c, LayerPass pass, StageParams *params)
+mtp_piece (Compile *c, guint stage, LayerPass pass, StageParams *params)
 {
-  PassCost one, sum;
-  RankParams r =
-      model_rank_mtp (&c->s->model, c->s->parallel.tp, c->s->parallel.ep, spec_expert_tp (c->s));
-  memset (&sum, 0, sizeof sum);
-  mtp_pass_cost (&c->p, pass, &one);
-  for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
-    pass_cost_add (&sum, &one);
-  *params = (StageParams){(double)r.dense, (double)r.experts};
+  const ModelSpec *m = &c->s->model;
+  PassCost sum;
+  RankParams r = model_rank_mtp (m, c->s->parallel.tp, c->s->parallel.ep, spec_expert_tp (c->s));
+  double part = (double)stage_mtp (c->sl, m, stage) / (double)m->mtp_layers;
+  compile_mtp_cost (c, stage, pass, &sum);
+  if (c->s->train.adapter_rank == 0)
+    *params = (StageParams){(double)r.dense * part, (double)r.experts * part};
   return program_cost_parts (c->b, sum.part);
 }
 
@@ -247,34 +304,40 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   guint32 *costs = g_new (guint32, c->sl->n_layers[stage] + 3);
   StageParams *params = g_new0 (StageParams, c->sl->n_layers[stage] + 3);
   double table = (double)c->p.vocab_padded * (double)c->s->model.hidden / (double)c->s->parallel.tp;
+  double trained = c->s->train.adapter_rank > 0 ? 0 : 1; /* with adapters tables are frozen */
   PassCost more;
   Beside beside = {.queue = 0};
   guint n = 0;
   if (pass != LP_WEIGHT_GRAD)
     beside.host = compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
   if (stage + 1 == c->sl->n_stages) {
-    head_pass_cost (&c->p, pass, &more);
-    params[n].dense = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : table;
+    compile_head_cost (c, pass, &more);
+    params[n].dense = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : trained * table;
     piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
-    if (c->s->model.mtp_layers > 0) {
-      costs[n] = mtp_piece (c, pass, &params[n]);
-      n++;
-    }
+  }
+  if (stage_mtp (c->sl, &c->s->model, stage) > 0) {
+    costs[n] = mtp_piece (c, stage, pass, &params[n]);
+    n++;
   }
   for (gint64 i = c->sl->n_layers[stage]; i-- > 0;) {
     gint64 layer = c->sl->first_layer[stage] + i;
     PassCost lc = *compile_layer_cost (c, layer, pass);
     if (n == 0)
       compile_host_gap (c, &lc);
-    params[n] = compile_layer_params (c, layer);
+    params[n] = compile_layer_trainable (c, layer);
     piece_beside (c, &beside, &lc, params[n]);
     costs[n++] = program_cost_parts (c->b, lc.part);
   }
   if (stage == 0) {
     embedding_pass_cost (&c->p, pass, &more);
-    params[n].dense = table + (double)(c->s->model.max_positions * c->s->model.hidden);
+    params[n].dense = trained * (table + (double)(c->s->model.max_positions * c->s->model.hidden));
     piece_beside (c, &beside, &more, params[n]);
+    costs[n++] = program_cost_parts (c->b, more.part);
+  }
+  if (n == 0) { /* a stage without layers: only passes on what comes */
+    memset (&more, 0, sizeof more);
+    compile_host_gap (c, &more);
     costs[n++] = program_cost_parts (c->b, more.part);
   }
   sc->n_pieces = n;
@@ -286,14 +349,16 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   sc->piece_params = params;
 }
 
-static void
-transfer_cost (Compile *c)
+/* states: hidden states of prediction modules that travel beside the model's own. */
+static guint32
+transfer_cost (Compile *c, gint64 states)
 {
   const Spec *s = c->s;
   const SoftwareProfile *sw = &s->software;
   double bytes = (double)c->p.tokens * (double)s->model.hidden * sw->pp_elem_bytes;
   gboolean divided = s->parallel.sequence_parallel || sw->pp_scatter_gather;
   double t;
+  bytes *= (double)(1 + states);
   if (divided)
     bytes /= (double)s->parallel.tp;
   if (c->times != NULL && c->times->p2p_s >= 0)
@@ -304,17 +369,29 @@ transfer_cost (Compile *c)
   if (c->times == NULL && !s->parallel.sequence_parallel && sw->pp_scatter_gather)
     t += coll_time_s (s->fabric, COLL_ALL_GATHER, &c->p.groups.tp, bytes * (double)s->parallel.tp,
                       NULL);
-  c->send_cost = program_cost (c->b, PART_PP_COMM, compile_ticks (c, t));
+  return program_cost (c->b, PART_PP_COMM, compile_ticks (c, t));
+}
+
+static void
+transfer_costs (Compile *c)
+{
+  c->send_cost = g_new (guint32, c->sl->n_stages);
+  for (guint st = 0; st < c->sl->n_stages; st++) {
+    gint64 before = st > 0 ? stage_mtp_before (c->sl, st) : 0;
+    gint64 states = stage_mtp_before (c->sl, st + 1);
+    c->send_cost[st] =
+        st > 0 && before == states ? c->send_cost[st - 1] : transfer_cost (c, states);
+  }
 }
 
 /* Layer by layer, stage is like the one before it. */
 static gboolean
 same_kinds (const Compile *c, guint stage)
 {
-  const ModelSpec *m = &c->s->model;
+  const Spec *s = c->s;
   gint64 a = c->sl->first_layer[stage - 1], b = c->sl->first_layer[stage];
   for (gint64 i = 0; i < c->sl->n_layers[stage]; i++)
-    if (compile_layer_kind (m, a + i) != compile_layer_kind (m, b + i))
+    if (compile_layer_kind (s, a + i) != compile_layer_kind (s, b + i))
       return FALSE;
   return TRUE;
 }
@@ -352,7 +429,7 @@ compile_costs (Compile *c)
   }
   if (c->fsdp != NULL)
     fsdp_costs (c, kinds);
-  transfer_cost (c);
+  transfer_costs (c);
 }
 
 void
@@ -364,6 +441,7 @@ compile_costs_clear (Compile *c)
     g_free (c->stage[s].piece_params);
   }
   g_clear_pointer (&c->stage, g_free);
+  g_clear_pointer (&c->send_cost, g_free);
   g_clear_pointer (&c->fsdp, fsdp_free);
   g_clear_pointer (&c->paired, g_free);
   g_clear_pointer (&c->pair_cost, g_hash_table_unref);

@@ -136,8 +136,8 @@ last_end (const Eval *x, guint rank, guint stream)
 static ProgramSet *
 build_end (Eval *x)
 {
-  static const Part part[STREAM_COUNT] = {PART_OTHER, PART_PP_COMM, PART_PP_COMM, PART_DP_COMM,
-                                          PART_HOST};
+  static const Part part[STREAM_COUNT] = {PART_OTHER, PART_PP_COMM, PART_PP_COMM,  PART_DP_COMM,
+                                          PART_HOST,  PART_DP_COMM, PART_OPTIMIZER};
   Compile *c = &x->c;
   ProgramBuilder *b = program_builder_new (STREAM_COUNT, c->stream_names);
   program_copy_costs (b, x->costs);
@@ -260,6 +260,7 @@ compile_eval (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
   compile_prepare (&x.c);
   gboolean ok = compile_check (&x.c, FALSE, error);
   ok = ok && x.c.barrier;
+  ok = ok && t->pipelines == 1; /* copies of a stage meet to reduce, on the way */
   ok =
       ok && x.c.paired == NULL; /* pairs make costs while they are emitted, for one builder alone */
   if (ok) {

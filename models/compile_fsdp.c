@@ -15,8 +15,9 @@
 #include <string.h>
 
 typedef struct {
-  StageParams params; /* of one rank before sharding */
-  SimTime gather[2];  /* forward, backward */
+  StageParams params;  /* of one rank before sharding */
+  StageParams trained; /* of them: whose gradients are reduced */
+  SimTime gather[2];   /* forward, backward */
   SimTime reduce, replicate;
   guint32 gather_cost[2], reduce_cost, replicate_cost;
   guint32 held; /* 0: sharded; else the count of its gather on STREAM_DP, plus one */
@@ -63,10 +64,19 @@ add_piece (StageUnits *su, PieceKind kind, guint unit, gint64 first, gint64 n)
 }
 
 static void
-add_params (Unit *u, StageParams p)
+add_params (StageParams *sum, StageParams p)
 {
-  u->params.dense += p.dense;
-  u->params.experts += p.experts;
+  sum->dense += p.dense;
+  sum->experts += p.experts;
+}
+
+/* Tables and modules: frozen beside adapters. */
+static void
+add_both (const Compile *c, Unit *u, StageParams p)
+{
+  add_params (&u->params, p);
+  if (c->s->train.adapter_rank == 0)
+    add_params (&u->trained, p);
 }
 
 static double
@@ -88,20 +98,26 @@ stage_units (Compile *c, guint stage, StageUnits *su)
   if (first) {
     root = add_unit (su, sw->fsdp_root_held);
     add_piece (su, PIECE_EMBEDDING, root, 0, 0);
-    su->unit[root].params.dense = table_params (c) + (double)(m->max_positions * m->hidden);
+    add_both (c, &su->unit[root],
+              (StageParams){table_params (c) + (double)(m->max_positions * m->hidden), 0});
   }
   for (gint64 i = 0; i < n; i += per) {
     guint u = add_unit (su, FALSE);
     gint64 k = MIN (per, n - i);
     add_piece (su, PIECE_LAYERS, u, c->sl->first_layer[stage] + i, k);
-    for (gint64 l = 0; l < k; l++)
-      add_params (&su->unit[u], compile_layer_params (c, c->sl->first_layer[stage] + i + l));
+    for (gint64 l = 0; l < k; l++) {
+      add_params (&su->unit[u].params, compile_layer_params (c, c->sl->first_layer[stage] + i + l));
+      add_params (&su->unit[u].trained,
+                  compile_layer_trainable (c, c->sl->first_layer[stage] + i + l));
+    }
   }
-  if (last && m->mtp_layers > 0) {
+  gint64 modules = stage_mtp (c->sl, m, stage);
+  if (modules > 0) {
     RankParams r = model_rank_mtp (m, c->s->parallel.tp, c->s->parallel.ep, spec_expert_tp (c->s));
     guint u = add_unit (su, FALSE);
     add_piece (su, PIECE_MTP, u, 0, 0);
-    add_params (&su->unit[u], (StageParams){(double)r.dense, (double)r.experts});
+    double part = (double)modules / (double)m->mtp_layers;
+    add_both (c, &su->unit[u], (StageParams){(double)r.dense * part, (double)r.experts * part});
   }
   if (last) {
     gboolean shared = first && m->tied_embeddings;
@@ -109,8 +125,10 @@ stage_units (Compile *c, guint stage, StageUnits *su)
       root = add_unit (su, sw->fsdp_root_held);
     add_piece (su, PIECE_HEAD, root, 0, 0);
     if (!shared)
-      su->unit[root].params.dense += table_params (c);
+      add_both (c, &su->unit[root], (StageParams){table_params (c), 0});
   }
+  if (su->n_pieces == 0) /* a stage without layers: only passes on what comes */
+    add_piece (su, PIECE_LAYERS, add_unit (su, FALSE), 0, 0);
   for (guint i = su->n_pieces; i-- > 0;)
     su->unit[su->piece[i].unit].last_piece = i;
 }
@@ -142,13 +160,13 @@ unit_costs (Compile *c, Unit *u)
   const RankGroups *g = &c->p.groups;
   double ge = compile_gather_bytes (c->s), re = sw->dp_reduce_bytes;
   const CollGroup *back = c->s->parallel.hpz_size > 0 ? &g->hpz : &g->shard;
-  double params = u->params.dense + u->params.experts;
+  double trained = u->trained.dense + u->trained.experts;
   u->gather[0] = both (c, COLL_ALL_GATHER, &g->shard, &u->params, ge, sw->fsdp_gather_copy_bytes);
   u->gather[1] = both (c, COLL_ALL_GATHER, back, &u->params, ge, sw->fsdp_gather_copy_bytes);
-  u->reduce = both (c, COLL_REDUCE_SCATTER, &g->shard, &u->params, re, sw->fsdp_reduce_copy_bytes);
+  u->reduce = both (c, COLL_REDUCE_SCATTER, &g->shard, &u->trained, re, sw->fsdp_reduce_copy_bytes);
   if (g->replica.ranks > 1)
     u->replicate = compile_ticks (
-        c, sharded_s (c, COLL_ALL_REDUCE, &g->replica, params / (double)g->shard.ranks, re, 0));
+        c, sharded_s (c, COLL_ALL_REDUCE, &g->replica, trained / (double)g->shard.ranks, re, 0));
   for (int i = 0; i < 2; i++)
     u->gather_cost[i] = program_cost (c->b, PART_DP_COMM, u->gather[i]);
   u->reduce_cost = program_cost (c->b, PART_DP_COMM, u->reduce);
@@ -179,16 +197,7 @@ beside (const Fsdp *f, const StageUnits *su, LayerPass pass, guint i)
 }
 
 static void
-mtp_cost (const Compile *c, LayerPass pass, PassCost *sum)
-{
-  PassCost one;
-  mtp_pass_cost (&c->p, pass, &one);
-  for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
-    pass_cost_add (sum, &one);
-}
-
-static void
-piece_cost (Compile *c, StageUnits *su, guint i, LayerPass pass)
+piece_cost (Compile *c, guint stage, StageUnits *su, guint i, LayerPass pass)
 {
   Piece *p = &su->piece[i];
   PassCost pc;
@@ -196,9 +205,9 @@ piece_cost (Compile *c, StageUnits *su, guint i, LayerPass pass)
   if (p->kind == PIECE_EMBEDDING)
     embedding_pass_cost (&c->p, pass, &pc);
   else if (p->kind == PIECE_HEAD)
-    head_pass_cost (&c->p, pass, &pc);
+    compile_head_cost (c, pass, &pc);
   else if (p->kind == PIECE_MTP)
-    mtp_cost (c, pass, &pc);
+    compile_mtp_cost (c, stage, pass, &pc);
   for (gint64 l = 0; p->kind == PIECE_LAYERS && l < p->n; l++)
     pass_cost_add (&pc, compile_layer_cost (c, p->first + l, pass));
   if (i == (pass == LP_FORWARD ? 0 : su->n_pieces - 1))
@@ -251,7 +260,7 @@ fsdp_costs (Compile *c, const gboolean kinds[4])
       if (st < c->sl->n_stages)
         stage_host (c, st, su, pass_of[k]);
       for (guint i = 0; i < su->n_pieces; i++)
-        piece_cost (c, su, i, pass_of[k]);
+        piece_cost (c, sched_part (c->t, st), su, i, pass_of[k]);
     }
   }
 }
@@ -337,6 +346,7 @@ reduce (Compile *c, const Unit *u, const SchedAction *a)
               OP_TAG (TAG_GRAD_REDUCE, a->stage, a->microbatch));
   program_group (c->b, STREAM_DP, COMPILE_SLOT_SHARD);
   program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
+  compile_put_offload (c, &c->p.groups.shard, u->trained.dense + u->trained.experts);
   if (!c->fsdp->overlap)
     c->fsdp->blocked[c->t->stage_rank[a->stage]] = program_count (c->b, STREAM_DP);
   if (u->replicate == 0 || c->s->software.fsdp_replicas_last)

@@ -16,7 +16,7 @@ typedef struct {
 } StageCost;
 
 typedef struct Fsdp Fsdp;
-#define LAYER_KINDS 8 /* MoE or dense, full attention among windows, delta rule */
+#define LAYER_KINDS 16 /* MoE or dense, full attention among windows, delta rule, recomputed */
 
 typedef struct {
   const Spec *s;
@@ -33,7 +33,8 @@ typedef struct {
   gboolean have_pair[LAYER_KINDS][LAYER_KINDS];
   guint32 *paired;       /* per action: index of the partner + 1, 0 alone; NULL without overlap */
   GHashTable *pair_cost; /* of compile_pairs.c: index + 1 of a cost; only looked up */
-  guint32 send_cost, zero_cost;
+  guint32 *send_cost;    /* per stage: of what passes between it and the next, either way */
+  guint32 zero_cost;
   gboolean host_bound; /* some pass needs the host stream */
   gboolean split;      /* the last backward is cut into pieces */
   gboolean every;      /* … and so is every other: gradients are reduced in each */
@@ -46,6 +47,7 @@ typedef struct {
   gboolean scattered;              /* more peers than a wait can name */
   guint32 *act_count, *grad_count; /* [stage*m + mb]: count on the sender's stream */
   guint32 *pos_f, *pos_b;          /* [stage*m + mb]: compute operations before it on its rank */
+  guint8 *begun;                   /* per stage: has its first forward been emitted */
   guint32 *last_back; /* per stage: index in its row of the action that completes gradients */
 } Compile;
 
@@ -56,6 +58,10 @@ typedef struct {
   guint32 sends_next, sends_prev;   /* so far */
   guint32 waited_next, waited_prev; /* of them, by the compute stream */
   guint32 actions;                  /* so far; = host operations */
+  /* updated parameters, gathered beside the forward in buckets, in the order of their use */
+  guint32 buckets, per_bucket;  /* 0: none; calls of a bucket */
+  guint32 gathers_waited, owed; /* calls the compute stream has waited for; must, next time */
+  double held, begun_params;    /* of the rank; of the stages that have begun */
 } Row;
 
 static inline gsize
@@ -71,6 +77,7 @@ gboolean compile_check (const Compile *c, gboolean overflown, GError **error);
  * transfers, the end of the step. compile_row is begin and all actions. */
 void compile_begin (Row *w);
 void compile_action (Row *w, const SchedAction *a, guint32 index);
+void compile_wait_params (Row *w, const SchedAction *a); /* for the operation appended last */
 void compile_send (Row *w, const SchedAction *a);
 void compile_row (Row *w);
 void compile_end (Row *w);
@@ -102,6 +109,14 @@ compile_send_stream (const Compile *c, guint from, guint to, gboolean gradient)
   return (from + 1 == n ? 0 : from + 1) == to ? STREAM_NEXT : STREAM_PREV;
 }
 
+void compile_put_offload (Compile *c, const CollGroup *group, double params);
+/* Are there ranks with the same weights; are updated parameters gathered by them; do two stages
+ * hold one table? */
+gboolean compile_has_dp (const Compile *c);
+gboolean compile_gathers_params (const Compile *c);
+gboolean compile_shares_table (const Spec *s);
+guint compile_slot_of (const Compile *c, const CollGroup *group);
+void compile_put_reduce (Compile *c, StageParams p);
 void compile_compute (Compile *c, guint32 cost, guint32 tag);
 void compile_costs (Compile *c);
 /* Cost of the forward of one stage (forward TRUE) or of the backward of another when both run as a
@@ -110,10 +125,13 @@ guint32 compile_pair_cost (Compile *c, guint forward_stage, guint backward_stage
 /* Further host time of one half of a pair on this stage. */
 SimTime compile_pair_host (Compile *c, guint stage);
 void compile_find_pairs (Compile *c);
-guint compile_layer_kind (const ModelSpec *m, gint64 layer); /* 0 … LAYER_KINDS-1 */
+guint compile_layer_kind (const Spec *s, gint64 layer); /* 0 … LAYER_KINDS-1 */
 const PassCost *compile_layer_cost (Compile *c, gint64 layer, LayerPass pass);
 void compile_costs_clear (Compile *c);
 void compile_host_gap (Compile *c, PassCost *cost);
+void compile_head_cost (const Compile *c, LayerPass pass, PassCost *out);
+/* Of the prediction modules that stand on a stage, with their heads on the last one. */
+void compile_mtp_cost (const Compile *c, guint stage, LayerPass pass, PassCost *out);
 /* Compute of a pass that runs beside so much of a dp collective is slowed by dp_overlap_slowdown.
  */
 void compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside);
@@ -125,7 +143,9 @@ gboolean compile_scoped (const Compile *c);
  * and whether a bucket of them is full. */
 double compile_reduce_s (const Compile *c, const CollGroup *group, double params);
 gboolean compile_bucket_full (const Compile *c, double params);
-StageParams compile_layer_params (const Compile *c, gint64 layer); /* of one layer, on one rank */
+/* Of one layer, on one rank: what it holds, and what of that is trained. */
+StageParams compile_layer_params (const Compile *c, gint64 layer);
+StageParams compile_layer_trainable (const Compile *c, gint64 layer);
 /* Ranks that share one copy of the same experts (sharded parameters). */
 const CollGroup *compile_expert_shard (const Compile *c);
 double compile_gather_bytes (const Spec *s); /* per gathered parameter */

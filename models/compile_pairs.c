@@ -31,8 +31,7 @@ compile_pair_host (Compile *c, guint stage)
 static const PassCost *
 layer_pair (Compile *c, gint64 forward, gint64 backward)
 {
-  const ModelSpec *m = &c->s->model;
-  guint f = compile_layer_kind (m, forward), b = compile_layer_kind (m, backward);
+  guint f = compile_layer_kind (c->s, forward), b = compile_layer_kind (c->s, backward);
   if (!c->have_pair[f][b]) {
     layer_pair_cost (&c->p, forward, backward, &c->pair[f][b]);
     c->have_pair[f][b] = TRUE;

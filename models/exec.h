@@ -52,6 +52,15 @@ gboolean exec_run_fast (const ProgramSet *set, ExecResult *res, GError **error);
 gboolean exec_run_fast_with (const ProgramSet *set, const ExecOptions *opt, ExecResult *res,
                              GError **error);
 
+/* The same for jobs with every GPU in them, with jitter too (of exec_run_events' stream for seed
+ * and run, to the tick), and without keeping all end times: exec_lean.c. Families of ranks that
+ * wait for one another are followed one by one. Recording as in exec_run_events. The fingerprint is
+ * of the ranks' ends. With jitter only where compute is on the first stream alone
+ * (exec_lean_serves). */
+gboolean exec_run_lean (const ProgramSet *set, const ExecOptions *opt, guint64 seed, guint64 run,
+                        ExecResult *res, GError **error);
+gboolean exec_lean_serves (const ProgramSet *set);
+
 /* Where the delays of each rank start: n_ranks + 1 offsets, or NULL without delays; free it. */
 guint32 *exec_delay_index (const ProgramSet *set, const ExecOptions *opt);
 gboolean exec_run_events (const ProgramSet *set, SimEngine *engine, const ExecOptions *opt,

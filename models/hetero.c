@@ -7,18 +7,23 @@
 #include "fold.h"
 #include "unfold.h"
 
+#define SLOWEST_SHARE 0.03
+
+const char *const hetero_cause_names[] = {"slow_gpus",  "second_gpu", "spread",  "jitter",
+                                          "data_stall", "gc_pause",   "slowest", NULL};
+
 gboolean
 hetero_wanted (const Spec *s)
 {
   const HeteroSpec *h = &s->hetero;
-  return h->n_slow > 0 || h->second != NULL || h->jitter > 0 || h->stall_probability > 0 ||
-         h->pause_every_steps > 0 || h->unfold;
+  return h->n_slow > 0 || h->spread > 0 || h->stragglers.share > 0 || h->second != NULL ||
+         h->jitter > 0 || h->stall_probability > 0 || h->pause_every_steps > 0 || h->unfold;
 }
 
 static gboolean
 is_random (const HeteroSpec *h)
 {
-  return h->jitter > 0 || h->stall_probability > 0 || h->pause_every_steps > 0;
+  return h->spread > 0 || h->jitter > 0 || h->stall_probability > 0 || h->pause_every_steps > 0;
 }
 
 /* ---- what each rank is ---- */
@@ -29,8 +34,47 @@ typedef struct {
   guint8 *block;
 } Ranks;
 
+/* Factors that GPUs keep. A GPU's draws do not depend on how many there are of other kinds. */
 static void
-ranks_init (Ranks *k, const Spec *s)
+draw_speeds (Ranks *k, const Spec *s)
+{
+  const HeteroSpec *h = &s->hetero;
+  SimRng which = sim_rng_stream (s->run.seed, 0, "stragglers", 0);
+  SimRng spread = sim_rng_stream (s->run.seed, 0, "spread of speeds", 0);
+  for (gint64 r = 0; r < s->cluster.gpus; r++) {
+    if (h->stragglers.share > 0 && sim_rng_uniform (&which) < h->stragglers.share) {
+      k->scale[r] *= h->stragglers.factor;
+      k->colour[r] |= (guint32)1 << 31;
+    }
+    if (h->spread > 0)
+      k->scale[r] *= sim_rng_lognormal (&spread, 0.0, h->spread);
+  }
+}
+
+static int
+slower_first (const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x < y) - (x > y);
+}
+
+/* The slowest few run at the ideal speed; of equals all. */
+static void
+fix_slowest_ranks (Ranks *k, gsize n)
+{
+  gsize few = MAX ((gsize)((double)n * SLOWEST_SHARE), 1);
+  g_autofree double *sorted = g_memdup2 (k->scale, n * sizeof *sorted);
+  qsort (sorted, n, sizeof *sorted, slower_first);
+  double limit = MAX (sorted[few - 1], 1.0);
+  for (gsize r = 0; r < n; r++)
+    if (k->scale[r] >= limit) {
+      k->scale[r] = 1.0;
+      k->colour[r] = 0;
+    }
+}
+
+static void
+ranks_init (Ranks *k, const Spec *s, gboolean fix_slowest)
 {
   const HeteroSpec *h = &s->hetero;
   gsize n = (gsize)s->cluster.gpus;
@@ -44,6 +88,9 @@ ranks_init (Ranks *k, const Spec *s)
       k->scale[r] *= h->slow[i].factor;
       k->colour[r] = k->colour[r] * (h->n_slow + 1) + i + 1; /* which entries apply, in order */
     }
+  draw_speeds (k, s);
+  if (fix_slowest)
+    fix_slowest_ranks (k, n);
   for (gint64 r = h->second_first; h->second != NULL && r <= h->second_last; r++)
     k->block[r] = 1;
 }
@@ -178,7 +225,6 @@ run_once (const Spec *s, const ProgramSet *all, const Ranks *k, guint step, cons
                    .max_events = s->run.max_events,
                    .horizon = SIM_TIME_MAX,
                    .shuffle_ties = s->run.shuffle_ties};
-  g_autoptr (SimEngine) engine = sim_engine_new (&so);
   g_autoptr (GArray) delays = draw_delays (s, all, step);
   ExecOptions o = {.rank_scale = k->scale,
                    .jitter = s->hetero.jitter,
@@ -186,6 +232,10 @@ run_once (const Spec *s, const ProgramSet *all, const Ranks *k, guint step, cons
                    .n_delays = delays->len,
                    .record = TRUE,
                    .record_ranks = mask};
+  gboolean exact = s->run.exact_events || s->run.shuffle_ties || s->run.max_events > 0;
+  if (!exact && exec_lean_serves (all))
+    return exec_run_lean (all, &o, s->run.seed, step, res, error);
+  g_autoptr (SimEngine) engine = sim_engine_new (&so);
   return exec_run_events (all, engine, &o, res, error);
 }
 
@@ -219,14 +269,12 @@ run_unfolded (const Spec *s, const ProgramSet *all, const Ranks *k, guint refere
   return TRUE;
 }
 
-gboolean
-hetero_run (const Spec *s, const SchedTable *t, const StageLayers *sl, double healthy_s,
-            guint reference_stage, HeteroResult *result, StepTimes *out, GError **error)
+static gboolean
+run_steps (const Spec *s, const SchedTable *t, const StageLayers *sl, guint reference_stage,
+           gboolean fix_slowest, HeteroResult *result, StepTimes *out, GError **error)
 {
   Ranks k;
-  ranks_init (&k, s);
-  memset (result, 0, sizeof *result);
-  result->healthy_s = healthy_s;
+  ranks_init (&k, s, fix_slowest);
   g_autoptr (ProgramSet) all = all_programs (s, t, sl, &k, error);
   gboolean ok = all != NULL;
   if (ok && !is_random (&s->hetero) && !s->hetero.unfold) {
@@ -239,4 +287,66 @@ hetero_run (const Spec *s, const SchedTable *t, const StageLayers *sl, double he
   }
   ranks_clear (&k);
   return ok;
+}
+
+/* FALSE: it is not there. */
+static gboolean
+take_away (HeteroSpec *h, HeteroCause cause)
+{
+  HeteroSpec was = *h;
+  switch (cause) {
+  case CAUSE_SLOW:
+    h->n_slow = 0;
+    h->stragglers.share = 0;
+    return was.n_slow > 0 || was.stragglers.share > 0;
+  case CAUSE_SECOND:
+    h->second = NULL;
+    return was.second != NULL;
+  case CAUSE_SPREAD:
+    h->spread = 0;
+    return was.spread > 0;
+  case CAUSE_JITTER:
+    h->jitter = 0;
+    return was.jitter > 0;
+  case CAUSE_STALL:
+    h->stall_probability = 0;
+    return was.stall_probability > 0;
+  case CAUSE_PAUSE:
+    h->pause_every_steps = 0;
+    return was.pause_every_steps > 0;
+  case CAUSE_SLOWEST:
+    return was.n_slow > 0 || was.stragglers.share > 0 || was.spread > 0;
+  case HETERO_CAUSES:
+    break;
+  }
+  g_assert_not_reached ();
+}
+
+static gboolean
+run_without (const Spec *s, const SchedTable *t, const StageLayers *sl, guint reference_stage,
+             HeteroResult *result, GError **error)
+{
+  for (guint cause = 0; cause < HETERO_CAUSES; cause++) {
+    Spec other = *s; /* borrows everything */
+    HeteroResult one = {0};
+    StepTimes unused;
+    if (!take_away (&other.hetero, (HeteroCause)cause))
+      continue;
+    one.mean_s = result->healthy_s;
+    if (hetero_wanted (&other) &&
+        !run_steps (&other, t, sl, reference_stage, cause == CAUSE_SLOWEST, &one, &unused, error))
+      return FALSE;
+    result->without_s[cause] = one.mean_s;
+  }
+  return TRUE;
+}
+
+gboolean
+hetero_run (const Spec *s, const SchedTable *t, const StageLayers *sl, double healthy_s,
+            guint reference_stage, HeteroResult *result, StepTimes *out, GError **error)
+{
+  memset (result, 0, sizeof *result);
+  result->healthy_s = healthy_s;
+  return run_steps (s, t, sl, reference_stage, FALSE, result, out, error) &&
+         (!s->hetero.what_if || run_without (s, t, sl, reference_stage, result, error));
 }

@@ -115,6 +115,27 @@ ring_attention (Emit *e, const Core *c, AttnShape *shape, Pass pass)
                  (double)(cp - 1) * 3.0 * c->eb * (double)(c->b * local * c->a * c->hdv));
 }
 
+/* All keys and values are gathered before the core (Llama 3, arXiv 2407.21783, section 3.3.2), and
+ * in backward once more, with their gradients scattered after it. The chunks of a rank lie at both
+ * ends of the sequence, so that each has half of the causal square. */
+static void
+gather_attention (Emit *e, const Core *c, AttnShape *shape, Pass pass)
+{
+  const Spec *s = e->p->s;
+  const CollGroup *g = &e->p->groups.cp;
+  double bytes = (double)(c->b * c->s) * (double)(c->akv * (c->hd + c->hdv)) * c->eb;
+  shape->seq_q = c->s / s->parallel.cp;
+  shape->causal = FALSE;
+  if (s->model.causal)
+    shape->seq_kv = MAX (c->s / 2, 1);
+  emit_comm_s (e, "cp all-gather", PART_CP_COMM,
+               coll_time_s (s->fabric, COLL_ALL_GATHER, g, bytes, NULL), bytes, FALSE);
+  emit_attention (e, pass == PASS_FORWARD ? "attention" : "attention backward", shape);
+  if (pass == PASS_BACKWARD)
+    emit_comm_s (e, "cp reduce-scatter", PART_CP_COMM,
+                 coll_time_s (s->fabric, COLL_REDUCE_SCATTER, g, bytes, NULL), bytes, FALSE);
+}
+
 static void
 fused (Emit *e, const Core *c, gint64 layer, Pass pass)
 {
@@ -136,7 +157,9 @@ fused (Emit *e, const Core *c, gint64 layer, Pass pass)
     shape.seq_q = shape.seq_kv = shape.window;
     shape.window = 0;
   }
-  if (s->parallel.cp > 1)
+  if (s->parallel.cp > 1 && s->parallel.cp_comm == CP_GATHER)
+    gather_attention (e, c, &shape, pass);
+  else if (s->parallel.cp > 1)
     ring_attention (e, c, &shape, pass);
   else
     emit_attention (e, pass == PASS_FORWARD ? "attention" : "attention backward", &shape);

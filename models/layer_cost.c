@@ -200,7 +200,9 @@ quantise (Emit *e, const char *name, double elements, double bytes)
 void
 emit_quantise (Emit *e, const char *name, double elements, gboolean both)
 {
-  quantise (e, name, elements, quantise_bytes (e->p->s, both));
+  /* the second orientation is the weight gradient's, which frozen maps have not */
+  gboolean frozen = e->p->s->train.adapter_rank > 0;
+  quantise (e, name, elements, quantise_bytes (e->p->s, both && !frozen));
 }
 
 /* The norm before writes the quantised input when it knows the scale (delayed); what is left is its
@@ -210,7 +212,9 @@ emit_quantise_normed (Emit *e, const char *name, double elements)
 {
   const Spec *s = e->p->s;
   gboolean delayed = s->train.precision == DT_FP8 && s->software.fp8_recipe == FP8_DELAYED;
-  quantise (e, name, elements, delayed && s->software.fused_norm ? 2.0 : quantise_bytes (s, TRUE));
+  gboolean frozen = s->train.adapter_rank > 0, fused = delayed && s->software.fused_norm;
+  if (!(fused && frozen))
+    quantise (e, name, elements, fused ? 2.0 : quantise_bytes (s, !frozen));
 }
 
 void
@@ -299,6 +303,12 @@ void
 mtp_pass_cost (const Pricing *p, LayerPass pass, PassCost *out)
 {
   run_pass (p, p->s->model.num_layers - 1, pass, emit_mtp, NULL, out);
+}
+
+void
+mtp_body_cost (const Pricing *p, LayerPass pass, PassCost *out)
+{
+  run_pass (p, p->s->model.num_layers - 1, pass, emit_mtp_body, NULL, out);
 }
 
 /* Megatron-Core's order of the pieces: compute  attention F | MLP B, MLP F | attention B

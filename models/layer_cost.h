@@ -75,6 +75,7 @@ void embedding_pass_cost (const Pricing *p, LayerPass pass, PassCost *out);
 void head_pass_cost (const Pricing *p, LayerPass pass,
                      PassCost *out);                                  /* final norm, logits, loss */
 void mtp_pass_cost (const Pricing *p, LayerPass pass, PassCost *out); /* one multi-token module */
+void mtp_body_cost (const Pricing *p, LayerPass pass, PassCost *out); /* … without its head */
 
 /* Forward of one layer and backward of another, of different micro-batches, together: the
  * all-to-all of each runs beside the compute of the other (DualPipe, arXiv 2412.19437,

@@ -3,6 +3,8 @@
  */
 #include "layer_emit.h"
 
+#include "adapter.h"
+
 typedef struct {
   gint64 T, Tsp, h;  /* tokens in tp regions and in sequence-parallel regions; hidden */
   gint64 q, kv, qkv; /* columns per tp rank */
@@ -80,6 +82,7 @@ column_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
   }
   emit_gemm (e, name, GEMM_FORWARD, tokens, n, k, 1);
   e->join = MAX (e->join, later);
+  emit_adapter_forward (e, name, tokens, n, k);
 }
 
 /* Row-parallel linear forward: reduce (scatter) the partial sums. */
@@ -93,6 +96,7 @@ row_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
     later = pipelined_comm (e, "tp reduce-scatter", COLL_REDUCE_SCATTER);
   emit_gemm (e, name, GEMM_FORWARD, tokens, n, k, 1);
   e->join = MAX (e->join, later);
+  emit_adapter_forward (e, name, tokens, n, k);
   if (!pipelined)
     emit_tp_comm (e, is_sp (e) ? "tp reduce-scatter" : "tp all-reduce",
                   is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, tp_bytes (e->p), FALSE);
@@ -108,6 +112,8 @@ main_grad_bytes (const Emit *e)
 static void
 wgrad (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
 {
+  if (emit_adapter_wgrad (e, name, tokens, n, k)) /* the map is frozen */
+    return;
   emit_gemm (e, name, GEMM_WGRAD, n, k, tokens, 1);
   if (spec_is_fsdp (e->p->s)) /* reduced as it is; only shards are added up */
     return;
@@ -142,6 +148,7 @@ column_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint6
       e->beside_s = overlap ? tp_time (e, COLL_ALL_GATHER) : 0;
     }
     emit_gemm (e, name, GEMM_DGRAD, tokens, k, n, 1);
+    emit_adapter_dgrad (e, name, tokens, n, k);
     if (overlap)
       e->join = MAX (e->join, gathered);
     reduced = emit_tp_comm (e, is_sp (e) ? "tp reduce-scatter" : "tp all-reduce", red,
@@ -175,6 +182,8 @@ row_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint64 n
   if (pass != LP_WEIGHT_GRAD)
     emit_gemm (e, name, GEMM_DGRAD, tokens, k, n, 1);
   e->join = MAX (e->join, later);
+  if (pass != LP_WEIGHT_GRAD)
+    emit_adapter_dgrad (e, name, tokens, n, k);
   if (pass != LP_INPUT_GRAD)
     wgrad (e, name, tokens, n, k);
 }
@@ -417,7 +426,7 @@ emit_layer_again (Emit *e, gint64 layer)
   gboolean moe = model_layer_is_moe (&s->model, layer);
   Dims d;
   dims (e->p, &d);
-  if (s->train.recompute == RECOMPUTE_FULL) {
+  if (spec_layer_recompute (s, layer) == RECOMPUTE_FULL) {
     e->host_layer_us += s->software.host_layer_fwd_us;
     layer_forward (e, &d, layer, !s->software.recompute_early_stop);
     return;
@@ -525,7 +534,7 @@ emit_embedding (Emit *e, gint64 layer, LayerPass pass)
       emit_memory (e, "dropout", MEMK_ELEMENTWISE, 2.5 * act);
     return;
   }
-  if (pass == LP_INPUT_GRAD)
+  if (pass == LP_INPUT_GRAD || s->train.adapter_rank > 0) /* or the table is frozen */
     return;
   if (m->embedding_norm)
     norm_backward (e, &d, d.Tsp, d.h);
@@ -553,6 +562,17 @@ loss (Emit *e, const Dims *d, gboolean forward)
   }
 }
 
+static void
+head_forward (Emit *e, const Dims *d, gint64 vocab)
+{
+  if (e->p->s->model.final_norm)
+    norm_forward (e, d, d->Tsp, d->h);
+  e->wide = TRUE;
+  column_forward (e, "logits", d->T, vocab, d->h);
+  e->wide = FALSE;
+  loss (e, d, TRUE);
+}
+
 void
 emit_head (Emit *e, gint64 layer, LayerPass pass)
 {
@@ -563,16 +583,14 @@ emit_head (Emit *e, gint64 layer, LayerPass pass)
   (void)layer;
   gint64 vocab = e->p->vocab_padded / s->parallel.tp;
   if (pass == LP_FORWARD) {
-    if (m->final_norm)
-      norm_forward (e, &d, d.Tsp, d.h);
-    e->wide = TRUE;
-    column_forward (e, "logits", d.T, vocab, d.h);
-    e->wide = FALSE;
-    loss (e, &d, TRUE);
+    head_forward (e, &d, vocab);
     return;
   }
-  if (pass != LP_WEIGHT_GRAD)
+  if (pass != LP_WEIGHT_GRAD) {
+    if (s->software.head_recompute) /* the logits were not kept */
+      head_forward (e, &d, vocab);
     loss (e, &d, FALSE);
+  }
   e->wide = TRUE;
   column_backward (e, "logits", pass, d.T, vocab, d.h);
   e->wide = FALSE;
@@ -580,11 +598,11 @@ emit_head (Emit *e, gint64 layer, LayerPass pass)
     norm_backward (e, &d, d.Tsp, d.h);
 }
 
-/* One multi-token-prediction module (DeepSeek-V3, arXiv 2412.19437, section 2.2): the embedding of
- * the next token and the hidden state, a norm of each, their projection to one, a layer, and the
- * head. */
+/* One multi-token-prediction module (DeepSeek-V3, arXiv 2412.19437, section 2.2) without its head:
+ * the embedding of the next token and the hidden state, a norm of each, their projection to one, a
+ * layer. */
 void
-emit_mtp (Emit *e, gint64 layer, LayerPass pass)
+emit_mtp_body (Emit *e, gint64 layer, LayerPass pass)
 {
   Dims d;
   dims (e->p, &d);
@@ -596,13 +614,21 @@ emit_mtp (Emit *e, gint64 layer, LayerPass pass)
     column_forward (e, "mtp projection", d.T, columns, 2 * d.h);
     emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
     emit_layer (e, layer, pass);
-    emit_head (e, layer, pass);
     return;
   }
-  emit_head (e, layer, pass);
   emit_layer (e, layer, pass);
   column_backward (e, "mtp projection", pass, d.T, columns, 2 * d.h);
   if (pass != LP_WEIGHT_GRAD)
     norm_backward (e, &d, d.Tsp, 2 * d.h);
   emit_embedding (e, layer, pass);
+}
+
+void
+emit_mtp (Emit *e, gint64 layer, LayerPass pass)
+{
+  if (pass != LP_FORWARD)
+    emit_head (e, layer, pass);
+  emit_mtp_body (e, layer, pass);
+  if (pass == LP_FORWARD)
+    emit_head (e, layer, pass);
 }

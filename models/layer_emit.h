@@ -46,6 +46,7 @@ void emit_quantise_normed (Emit *e, const char *name, double elements); /* outpu
 void emit_layer (Emit *e, gint64 layer, LayerPass pass);
 void emit_layer_again (Emit *e, gint64 layer); /* what a backward pass runs again before it */
 void emit_mtp (Emit *e, gint64 layer, LayerPass pass);
+void emit_mtp_body (Emit *e, gint64 layer, LayerPass pass); /* … without its head */
 void emit_embedding (Emit *e, gint64 layer, LayerPass pass);
 void emit_head (Emit *e, gint64 layer, LayerPass pass);
 

@@ -324,6 +324,8 @@ emit_moe_collect_backward (Emit *e)
 static void
 expert_wgrad (Emit *e, const MoeDims *d, const char *name, gint64 n, gint64 k)
 {
+  if (e->p->s->train.adapter_rank > 0) /* frozen */
+    return;
   e->experts = d->local;
   emit_gemm (e, name, GEMM_WGRAD, n, k, d->per_expert, d->local);
   e->experts = 0;
@@ -385,7 +387,7 @@ emit_moe_route_backward (Emit *e, LayerPass pass)
   e->wide = TRUE;
   if (pass != LP_WEIGHT_GRAD)
     emit_gemm (e, "router dgrad", GEMM_DGRAD, e->p->tokens_sp, m->hidden, m->num_experts, 1);
-  if (pass != LP_INPUT_GRAD)
+  if (pass != LP_INPUT_GRAD && e->p->s->train.adapter_rank == 0)
     emit_gemm (e, "router wgrad", GEMM_WGRAD, m->num_experts, m->hidden, e->p->tokens_sp, 1);
   e->wide = wide;
 }

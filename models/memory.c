@@ -1,5 +1,9 @@
 #include "memory.h"
 
+#include "adapter.h"
+#include "layout.h"
+#include "outer.h"
+
 #include <math.h>
 
 #include "gpu_profile.h"
@@ -38,6 +42,33 @@ holds_part (const SchedTable *t, guint rank, guint part)
   return FALSE;
 }
 
+/* Prediction modules of a part of the model: on the last unless the layout says otherwise. */
+static gint64
+modules_at (const Spec *s, const SchedTable *t, guint part)
+{
+  gint64 n = part + 1 == sched_depth (t) ? s->model.mtp_layers : 0;
+  Layout l;
+
+  if (s->model.mtp_layers == 0 || s->parallel.layout == NULL ||
+      !layout_parse (s->parallel.layout, &l, NULL))
+    return n;
+  if (l.total_mtp > 0 && part < l.n_stages)
+    n = l.mtp[part];
+  layout_clear (&l);
+  return n;
+}
+
+static gint64
+rank_modules (const Spec *s, const SchedTable *t, guint rank)
+{
+  gint64 n = 0;
+
+  for (guint v = 0; s->model.mtp_layers > 0 && v < t->stages; v++)
+    if (t->stage_rank[v] == rank)
+      n += modules_at (s, t, sched_part (t, v));
+  return n;
+}
+
 RankParams
 memory_rank_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank)
 {
@@ -58,10 +89,18 @@ memory_rank_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_
     sum.dense += model_rank_embedding (m, vocab, tp);
   if (holds_part (t, rank, sched_depth (t) - 1)) {
     sum.dense += model_rank_head (m, vocab, tp);
-    /* the head of a tied model, and the embedding that MTP modules read, are copies here */
-    if (!holds_part (t, rank, 0) && (m->tied_embeddings || m->mtp_layers > 0))
+    /* the head of a tied model is a copy here */
+    if (!holds_part (t, rank, 0) && m->tied_embeddings)
       sum.dense += vocab / tp * width;
-    add (&sum, model_rank_mtp (m, tp, ep, etp));
+  }
+  const gint64 modules = rank_modules (s, t, rank);
+  if (modules > 0) {
+    const RankParams r = model_rank_mtp (m, tp, ep, etp);
+    const gboolean tied = m->tied_embeddings && holds_part (t, rank, sched_depth (t) - 1);
+    if (!holds_part (t, rank, 0) && !tied) /* so is the embedding that the modules read */
+      sum.dense += vocab / tp * width;
+    add (&sum,
+         (RankParams){r.dense * modules / m->mtp_layers, r.experts * modules / m->mtp_layers});
   }
   return sum;
 }
@@ -175,6 +214,7 @@ kept_messages (const Spec *s, const SchedTable *t)
 
 typedef struct {
   double *plain, *full;  /* weight of each stage in flight, without and with the logits */
+  double transit;        /* activations on their way to the host or back */
   double working, layer; /* largest working set and parameters of a layer of the rank */
 } ActTerms;
 
@@ -184,10 +224,9 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
 {
   const ModelSpec *m = &s->model;
   const gint64 tp = MAX (s->parallel.tp, 1), ep = MAX (s->parallel.ep, 1), etp = spec_expert_tp (s);
-  const Recompute r = s->train.recompute;
   const double logits = model_logits_bytes (s);
 
-  a->working = a->layer = 0;
+  a->working = a->layer = a->transit = 0;
   for (guint v = 0; v < t->stages; v++) {
     a->plain[v] = a->full[v] = 0;
     if (t->stage_rank[v] != rank)
@@ -196,25 +235,56 @@ act_terms (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, gu
     for (gint64 i = from; i < from + layers_of_stage[v]; i++) {
       const RankParams p = model_rank_layer (m, i, tp, ep, etp);
 
-      a->plain[v] += model_activation_bytes_layer (s, i, r);
+      const Recompute r = spec_layer_recompute (s, i);
+      /* offloaded activations are here while they come and go, two layers at a time */
+      const double kept = model_activation_bytes_layer (s, i, r), away = s->offload.activations;
+      a->plain[v] += (1 - away) * kept;
+      a->transit = MAX (a->transit, 2 * away * kept);
       a->working = MAX (a->working, model_working_bytes_layer (s, i, r));
       a->layer = MAX (a->layer, (double)(p.dense + p.experts));
     }
     if (sched_part (t, v) == 0)
       a->plain[v] += model_activation_bytes_embedding (s);
+    /* a module: its layer, the two norms' inputs, their join, and a head of its own */
+    const double modules = m->mtp_layers > 0 ? (double)modules_at (s, t, sched_part (t, v)) : 0;
+    if (modules > 0)
+      a->plain[v] +=
+          modules * (model_activation_bytes_layer (s, m->num_layers - 1, s->train.recompute) +
+                     4 * model_hidden_bytes (s));
     a->full[v] = a->plain[v];
     if (sched_part (t, v) == sched_depth (t) - 1) {
       const double mtp = (double)m->mtp_layers;
-      /* a module: its layer, the two norms' inputs, their join, and a head of its own */
-      const double module =
-          model_activation_bytes_layer (s, m->num_layers - 1, r) + 4 * model_hidden_bytes (s);
-
       a->plain[v] +=
           s->software.head_recompute ? model_hidden_bytes (s) : model_activation_bytes_head (s);
-      a->plain[v] += mtp * module;
       a->full[v] = a->plain[v] + (s->software.head_recompute ? 0 : (1 + mtp) * logits);
     }
   }
+}
+
+/* Adapters of a rank, which are beside the model's own parameters; 0 without. */
+static double
+rank_adapters (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank)
+{
+  double sum = 0;
+
+  for (guint v = 0; s->train.adapter_rank > 0 && v < t->stages; v++) {
+    if (t->stage_rank[v] != rank)
+      continue;
+    const gint64 from = first_layer (t, layers_of_stage, v);
+    for (gint64 i = from; i < from + layers_of_stage[v]; i++)
+      sum += adapter_params_layer (s, i) / (double)s->parallel.tp;
+  }
+  return sum;
+}
+
+/* Parameters with gradients and optimizer states. */
+static RankParams
+trained_params (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank,
+                RankParams held)
+{
+  if (s->train.adapter_rank == 0)
+    return held;
+  return (RankParams){llround (rank_adapters (s, t, layers_of_stage, rank)), 0};
 }
 
 static StageMemory
@@ -242,11 +312,18 @@ stage_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,
     activations = at_loss;
     working = head;
   }
-  o.weights_bytes = llround (param * share (held, n, zero >= 3));
-  o.gradients_bytes = llround (sw->grad_bytes * share (held, n, zero >= 2));
-  o.optimizer_bytes = llround (state * share (held, n, zero >= 1));
+  o.weights_bytes =
+      llround (param * (share (held, n, zero >= 3) + rank_adapters (s, t, layers_of_stage, rank)));
+  const RankParams trained = trained_params (s, t, layers_of_stage, rank, held);
+  o.gradients_bytes = llround (sw->grad_bytes * share (trained, n, zero >= 2));
+  /* offloaded: the states are in the host, and so are gradients that are sharded */
+  const gboolean away = s->offload.optimizer != OFFLOAD_NONE;
+  if (away && zero >= 2)
+    o.gradients_bytes = 0;
+  o.optimizer_bytes =
+      llround (((away ? 0 : state) + outer_state_bytes (s)) * share (trained, n, zero >= 1));
   o.activations_bytes = llround (activations);
-  o.buffers_bytes = llround (working + static_buffers (s, t, held, a->layer));
+  o.buffers_bytes = llround (working + a->transit + static_buffers (s, t, held, a->layer));
   const double workspace = memory_workspace_bytes (s);
   o.framework_bytes = llround (sw->framework_bytes + workspace + sw->fragmentation * activations);
   o.peak_bytes = o.weights_bytes + o.gradients_bytes + o.optimizer_bytes + o.activations_bytes +
@@ -261,13 +338,54 @@ stage_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage,
   return o;
 }
 
+/* What a GPU of a rank keeps in host memory: states, gradients on their way, activations in flight.
+ * States on drives pass through. */
+static double
+away_bytes (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, guint rank,
+            ActTerms *a)
+{
+  const OffloadSpec *o = &s->offload;
+  const RankParams held = memory_rank_params (s, t, layers_of_stage, rank);
+  const RankParams trained = trained_params (s, t, layers_of_stage, rank, held);
+  const Shards n = zero_shards (s);
+  const gboolean sharded = spec_is_fsdp (s) || s->parallel.zero_stage >= 1;
+  double param, state, b = 0;
+
+  bytes_per_param (s, &param, &state);
+  if (o->optimizer != OFFLOAD_NONE)
+    b += ((o->optimizer == OFFLOAD_CPU ? state : 0) + s->software.dp_reduce_bytes) *
+         share (trained, n, sharded);
+  if (o->activations > 0) {
+    Spec here = *s; /* borrows everything */
+    here.offload.activations = 0;
+    act_terms (&here, t, layers_of_stage, rank, a);
+    b += o->activations * sched_peak_weighted (t, rank, a->plain);
+  }
+  return b;
+}
+
+static void
+host_memory (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, ActTerms *a,
+             MemReport *r)
+{
+  const double gpus = (double)MIN (s->cluster.gpus_per_node, s->cluster.gpus);
+
+  if (s->offload.optimizer == OFFLOAD_NONE && !(s->offload.activations > 0))
+    return;
+  for (guint i = 0; i < t->ranks; i++)
+    r->host_bytes = MAX (r->host_bytes, llround (gpus * away_bytes (s, t, layers_of_stage, i, a)));
+  r->host_capacity_bytes = llround (s->offload.host.memory_bytes);
+  if (r->host_capacity_bytes > 0 && r->host_bytes > r->host_capacity_bytes)
+    r->fits = FALSE;
+}
+
 gboolean
 memory_estimate (const Spec *s, const SchedTable *t, const gint64 *layers_of_stage, MemReport *out,
                  GError **error)
 {
   const guint end = sched_depth (t) - 1;
   const gint64 layers = first_layer (t, layers_of_stage, end) + layers_of_stage[end];
-  MemReport r = {TRUE, 0, 0, 0, t->ranks, NULL};
+  MemReport r = {.fits = TRUE, .n_stages = t->ranks};
 
   if (layers != s->model.num_layers) {
     g_set_error (error, MEMORY_ERROR, 0,
@@ -276,7 +394,7 @@ memory_estimate (const Spec *s, const SchedTable *t, const gint64 *layers_of_sta
     return FALSE;
   }
   g_autofree double *plain = g_new0 (double, t->stages), *full = g_new0 (double, t->stages);
-  ActTerms a = {plain, full, 0, 0};
+  ActTerms a = {.plain = plain, .full = full};
   r.stages = g_new0 (StageMemory, t->ranks);
   for (guint i = 0; i < t->ranks; i++) {
     r.stages[i] = stage_memory (s, t, layers_of_stage, i, &a);
@@ -287,8 +405,11 @@ memory_estimate (const Spec *s, const SchedTable *t, const gint64 *layers_of_sta
   }
   if (s->gpu != NULL) {
     r.capacity_bytes = gpu_capacity_bytes (s->gpu);
+    if (s->hetero.second != NULL) /* any stage may lie on either */
+      r.capacity_bytes = MIN (r.capacity_bytes, gpu_capacity_bytes (s->hetero.second));
     r.fits = r.peak_bytes <= r.capacity_bytes;
   }
+  host_memory (s, t, layers_of_stage, &a, &r);
   *out = r;
   return TRUE;
 }

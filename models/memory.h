@@ -37,6 +37,8 @@ typedef struct {
 typedef struct {
   gboolean fits;
   gint64 capacity_bytes, peak_bytes; /* peak: of the worst stage */
+  gint64 host_bytes;                 /* offloaded, of the node that holds most; 0: nothing */
+  gint64 host_capacity_bytes;        /* of a node; 0: not known */
   int worst_stage;
   guint n_stages;      /* pipeline ranks: a rank with several chunks is one stage here */
   StageMemory *stages; /* owned */

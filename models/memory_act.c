@@ -7,6 +7,7 @@
  * number per row in place of the s * s terms. A linear map in 8 or 4 bits keeps its input
  * quantised.
  */
+#include "adapter.h"
 #include "memory.h"
 
 #define FP32_BYTES 4.0
@@ -208,6 +209,7 @@ model_activation_bytes_layer (const Spec *s, gint64 layer_index, Recompute r)
   if (s->software.dropout)
     b += 2 * MASK_BYTES * hidden;
   b += model_layer_is_linear (m, layer_index) ? delta_bytes (s, &c) : attention_bytes (s, &c, r);
+  b -= adapter_unkept_bytes (s, layer_index, c.tokens, c.lin, c.seq_div);
   return b + mlp_bytes (s, &c, layer_index, r);
 }
 

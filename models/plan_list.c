@@ -125,7 +125,7 @@ prices_for (const Spec *s, PlanPrices *cache)
 static const Price *
 layer_price (Prices *x, gint64 layer)
 {
-  guint k = compile_layer_kind (&x->pricing.s->model, layer);
+  guint k = compile_layer_kind (x->pricing.s, layer);
   if (!x->have[k]) {
     PassCost c[LP_COUNT];
     for (int i = 0; i < LP_COUNT; i++)
@@ -245,6 +245,8 @@ plan_spec (const Spec *base, const PlanPoint *p)
   s.parallel.layout = NULL;
   s.train.micro_batch_sequences = p->mbs;
   s.train.recompute = p->recompute;
+  if (p->recompute != RECOMPUTE_FULL)
+    s.train.recompute_every = 0;
   memset (&s.hetero, 0, sizeof s.hetero);
   return s;
 }

@@ -6,6 +6,7 @@
 #include "coll_cost.h"
 #include "compile_eval.h"
 #include "exec.h"
+#include "outer.h"
 
 struct PredictCache {
   GHashTable *tables; /* "name/pp/vpp/m" → SchedTable*; only looked up, never walked */
@@ -79,8 +80,11 @@ flops_again (const Spec *s, gboolean causal, double forward)
   double mats = m->gated_mlp ? 3.0 : 2.0, h = (double)m->hidden;
   if (s->train.recompute == RECOMPUTE_NONE)
     return 0;
-  if (s->train.recompute == RECOMPUTE_FULL)
-    return forward - model_flops_head (m, s->train.sequence_tokens);
+  if (s->train.recompute == RECOMPUTE_FULL) {
+    gint64 every = MAX (s->train.recompute_every, 1);
+    double share = (double)((m->num_layers + every - 1) / every) / (double)m->num_layers;
+    return share * (forward - model_flops_head (m, s->train.sequence_tokens));
+  }
   double up = (double)(m->q_lora_rank * m->heads * (m->qk_nope_dim + m->qk_rope_dim) +
                        m->kv_lora_rank * m->heads * (m->qk_nope_dim + m->v_head_dim));
   double shared = (double)(m->shared_experts * m->shared_ffn_hidden);
@@ -108,8 +112,10 @@ predict_flops (const Spec *s, gboolean causal, double *model, double *hardware)
 {
   double per_gpu = (double)s->train.global_batch_sequences / (double)s->cluster.gpus;
   double forward = model_flops_forward (&s->model, s->train.sequence_tokens, causal);
-  *model = 3.0 * forward * per_gpu;
-  *hardware = (3.0 * forward + flops_again (s, causal, forward)) * per_gpu;
+  /* frozen maps have no weight gradient */
+  double passes = s->train.adapter_rank > 0 ? 2.0 : 3.0;
+  *model = passes * forward * per_gpu;
+  *hardware = (passes * forward + flops_again (s, causal, forward)) * per_gpu;
 }
 
 static void
@@ -325,6 +331,52 @@ run_on_network (const Spec *s, const SchedTable *t, const StageLayers *sl,
   return ok;
 }
 
+static gboolean
+run_priced (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
+            Prediction *out, GError **error)
+{
+  return netprice_wanted (s) ? run_on_network (s, t, sl, opt, out, error)
+                             : run_step (s, t, sl, opt, out, error);
+}
+
+/* One site after the other; those without GPUs of their own kind behave alike. */
+static gboolean
+run_sites (const Spec *s, const SchedTable *t, const StageLayers *sl, const PredictOptions *opt,
+           Prediction *out, GError **error)
+{
+  gint64 sites = s->parallel.outer.sites;
+  g_autofree SlowGpus *slow = g_new0 (SlowGpus, MAX (s->hetero.n_slow, 1));
+  gboolean plain_done = FALSE;
+  double exposed = 0, update = 0;
+  for (gint64 i = 0; i < sites; i++) {
+    Spec inner = {.hetero.slow = slow};
+    Prediction one = {0};
+    outer_inner_spec (s, i, &inner);
+    gboolean plain = !hetero_wanted (&inner);
+    if (plain && plain_done)
+      continue;
+    plain_done |= plain;
+    if (!run_priced (&inner, t, sl, opt, &one, error)) {
+      prediction_clear (&one);
+      return FALSE;
+    }
+    Prediction less = one;
+    if (i == 0 || one.step_s > out->step_s) { /* a round ends with the slowest site */
+      less = *out;
+      *out = one;
+    }
+    prediction_clear (&less);
+  }
+  if (!(out->step_s > 0))
+    return TRUE;
+  outer_step_s (s, out->step_s, &exposed, &update);
+  out->part_s[PART_DP_COMM] += exposed;
+  out->part_s[PART_OPTIMIZER] += update;
+  out->step_s += exposed + update;
+  out->bubble_share = out->part_s[PART_BUBBLE] / out->step_s;
+  return TRUE;
+}
+
 gboolean
 predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Prediction *out,
          GError **error)
@@ -338,8 +390,8 @@ predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Predicti
   if (t == NULL || !stage_layers_init (&sl, s, error))
     return FALSE;
   gboolean ok = check_table (s, t, &sl, error) &&
-                (netprice_wanted (s) ? run_on_network (s, t, &sl, opt, out, error)
-                                     : run_step (s, t, &sl, opt, out, error));
+                (outer_wanted (s) ? run_sites (s, t, &sl, opt, out, error)
+                                  : run_priced (s, t, &sl, opt, out, error));
   if (ok) {
     if (out->step_s > 0)
       rates (s, out);

@@ -67,7 +67,8 @@ typedef enum {
   TAG_EMBED_GRAD,
   TAG_HOST,
   TAG_DATA,
-  TAG_KERNEL
+  TAG_KERNEL,
+  TAG_OFFLOAD
 } OpTag;
 #define OP_TAG(what, stage, mb)                                                                    \
   ((guint32)(what) << 28 | ((guint32)(stage)&0xfff) << 16 | ((guint32)(mb)&0xffff))

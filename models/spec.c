@@ -235,9 +235,7 @@ check_layout (const Spec *s, const char **key, GError **error)
   Layout l;
   if (!layout_parse (p->layout, &l, &why))
     return layout_wrong (key, error, "%s", why->message);
-  gint64 stages = l.n_stages, layers = l.total_layers, mtp = l.total_mtp, before = 0;
-  for (guint i = 0; i + 1 < l.n_stages; i++)
-    before += l.mtp[i];
+  gint64 stages = l.n_stages, layers = l.total_layers, mtp = l.total_mtp;
   layout_clear (&l);
   if (stages != p->pp * p->vpp)
     return layout_wrong (key, error,
@@ -254,10 +252,6 @@ check_layout (const Spec *s, const char **key, GError **error)
                          "the layout has %" G_GINT64_FORMAT
                          " prediction modules (m), the model %" G_GINT64_FORMAT,
                          mtp, s->model.mtp_layers);
-  if (before > 0)
-    return layout_wrong (key, error,
-                         "prediction modules (m) away from the loss cannot be predicted yet "
-                         "(allowed: in the last stage, mL)");
   return TRUE;
 }
 
@@ -346,7 +340,7 @@ spec_check (Spec *s, const char **key, GError **error)
   }
   return check_scope (s, key, error) && check_shape (s, key, error) && fill_dp (s, key, error) &&
          spec_check_experts (s, key, error) && check_batch (s, key, error) &&
-         check_sharding (s, key, error);
+         check_sharding (s, key, error) && spec_check_trades (s, key, error);
 }
 
 void

@@ -1,5 +1,8 @@
 /* Layers on stages, and the parameters a stage's rank holds. */
 #include "compile.h"
+
+#include <string.h>
+
 #include "layout.h"
 
 /* With multi-token modules, these and the loss take a slot of a layer each and the stages are
@@ -32,6 +35,23 @@ spread (StageLayers *sl, gint64 layers, gint64 stages)
   }
 }
 
+gint64
+stage_mtp (const StageLayers *sl, const ModelSpec *m, guint stage)
+{
+  if (sl->mtp != NULL)
+    return sl->mtp[stage];
+  return stage + 1 == sl->n_stages ? m->mtp_layers : 0;
+}
+
+gint64
+stage_mtp_before (const StageLayers *sl, guint stage)
+{
+  gint64 n = 0;
+  for (guint i = 0; sl->mtp != NULL && i < stage; i++)
+    n += sl->mtp[i];
+  return n;
+}
+
 /* By the scenario's layout string, which spec_check has held against model, pp and vpp. */
 static gboolean
 by_layout (StageLayers *sl, const Spec *s, GError **error)
@@ -48,6 +68,8 @@ by_layout (StageLayers *sl, const Spec *s, GError **error)
     sl->n_layers[i] = l.layers[i];
     next += l.layers[i];
   }
+  if (l.total_mtp > l.mtp[l.n_stages - 1])
+    sl->mtp = g_steal_pointer (&l.mtp);
   layout_clear (&l);
   return TRUE;
 }
@@ -55,6 +77,7 @@ by_layout (StageLayers *sl, const Spec *s, GError **error)
 gboolean
 stage_layers_init (StageLayers *sl, const Spec *s, GError **error)
 {
+  memset (sl, 0, sizeof *sl);
   if (s->parallel.layout != NULL)
     return by_layout (sl, s, error);
   gint64 stages = s->parallel.pp * s->parallel.vpp;
@@ -80,10 +103,12 @@ stage_layers_clear (StageLayers *sl)
 {
   g_clear_pointer (&sl->first_layer, g_free);
   g_clear_pointer (&sl->n_layers, g_free);
+  g_clear_pointer (&sl->mtp, g_free);
 }
 
-/* Experts are divided by ep and etp, all else by tp; with MTP modules the last stage holds them,
- * and a copy of the token table that they read. */
+/* Experts are divided by ep and etp, all else by tp; a stage with MTP modules holds them and, where
+ * it is not the first, a copy of the token table that they read (a tied one is the head's on the
+ * last stage). */
 StageParams
 stage_params_per_rank (const Spec *s, const StageLayers *sl, guint stage)
 {
@@ -98,14 +123,17 @@ stage_params_per_rank (const Spec *s, const StageLayers *sl, guint stage)
   double table = (double)spec_padded_vocab (s) * (double)m->hidden / (double)tp;
   if (stage == 0)
     sum.dense += table + (double)(m->max_positions * m->hidden);
-  if (stage + 1 == sl->n_stages) {
+  gint64 modules = stage_mtp (sl, m, stage);
+  gboolean last = stage + 1 == sl->n_stages;
+  if (last && (!m->tied_embeddings || sl->n_stages > 1))
+    sum.dense += table;
+  if (modules > 0) {
     RankParams r = model_rank_mtp (m, tp, ep, etp);
-    if (!m->tied_embeddings || sl->n_stages > 1)
+    double part = (double)modules / (double)m->mtp_layers;
+    if (stage > 0 && !(last && m->tied_embeddings))
       sum.dense += table;
-    if (m->mtp_layers > 0 && sl->n_stages > 1 && !m->tied_embeddings)
-      sum.dense += table;
-    sum.dense += (double)r.dense;
-    sum.experts += (double)r.experts;
+    sum.dense += (double)r.dense * part;
+    sum.experts += (double)r.experts * part;
   }
   return sum;
 }

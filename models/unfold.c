@@ -40,6 +40,7 @@ typedef struct {
   guint32 first[COMPILE_N_SLOTS];       /* id of the first group of a slot */
   gint64 count[COMPILE_N_SLOTS];        /* groups of a stage (or of the job) */
   gint64 members[COMPILE_N_SLOTS];
+  gboolean paired[COMPILE_N_SLOTS]; /* stages i and pp - 1 - i are in it together */
 } Unfold;
 
 static Place
@@ -86,15 +87,16 @@ group_in_stage (const Unfold *u, const Place *p, guint slot)
 }
 
 static void
-set_slot (Unfold *u, guint slot, gint64 members)
+set_slot (Unfold *u, guint slot, gint64 members, gboolean paired)
 {
   gint64 in_stage = u->size[DIM_TP] * u->size[DIM_CP] * u->size[DIM_DP];
   u->members[slot] = members;
-  u->count[slot] = members > 1 ? in_stage / members : 0; /* alone: no rendezvous */
+  u->paired[slot] = paired;
+  u->count[slot] = members > 1 || paired ? in_stage / members : 0; /* alone: no rendezvous */
 }
 
 static void
-init (Unfold *u, const Spec *s)
+init (Unfold *u, const Spec *s, const ProgramSet *folded)
 {
   const ParallelSpec *p = &s->parallel;
   gint64 ranks = p->tp * p->cp * p->dp, data = p->cp * p->dp;
@@ -104,12 +106,13 @@ init (Unfold *u, const Spec *s)
   u->hpz = p->hpz_size > 0 ? p->hpz_size : u->shard;
   u->lockstep = unfold_lockstep (s);
   u->experts = MIN (ranks, p->ep * spec_expert_tp (s));
-  set_slot (u, COMPILE_SLOT_MODEL, u->lockstep);
-  set_slot (u, COMPILE_SLOT_DP, data);
-  set_slot (u, COMPILE_SLOT_EDP, ranks / u->experts);
-  set_slot (u, COMPILE_SLOT_SHARD, u->shard);
-  set_slot (u, COMPILE_SLOT_HPZ, u->hpz);
-  set_slot (u, COMPILE_SLOT_REPLICA, data / u->shard);
+  gboolean paired = folded->groups[COMPILE_SLOT_DP] != GROUP_NONE;
+  set_slot (u, COMPILE_SLOT_MODEL, u->lockstep, FALSE);
+  set_slot (u, COMPILE_SLOT_DP, data, paired);
+  set_slot (u, COMPILE_SLOT_EDP, ranks / u->experts, paired);
+  set_slot (u, COMPILE_SLOT_SHARD, u->shard, paired);
+  set_slot (u, COMPILE_SLOT_HPZ, u->hpz, FALSE);
+  set_slot (u, COMPILE_SLOT_REPLICA, data / u->shard, FALSE);
 }
 
 static guint32
@@ -121,9 +124,16 @@ number_groups (Unfold *u, gboolean embed)
     next += (guint32)(u->size[DIM_TP] * u->size[DIM_CP] * u->size[DIM_DP]);
   for (guint slot = COMPILE_SLOT_MODEL; slot < COMPILE_N_SLOTS; slot++) {
     u->first[slot] = next;
-    next += (guint32)(u->count[slot] * u->size[DIM_PP]);
+    next += (guint32)(u->count[slot] * u->size[DIM_PP] / (u->paired[slot] ? 2 : 1));
   }
   return next;
+}
+
+/* Of two stages that are in a group together the first. */
+static gint64
+stage_of (const Unfold *u, const Place *p, guint slot)
+{
+  return u->paired[slot] ? MIN (p->pp, u->size[DIM_PP] - 1 - p->pp) : p->pp;
 }
 
 static void
@@ -137,7 +147,8 @@ join_groups (const Unfold *u, ProgramSet *set, guint32 rank, const Place *p, gbo
     g[COMPILE_SLOT_EMBED] = u->first[COMPILE_SLOT_EMBED] + (guint32)p->in_stage;
   for (guint slot = COMPILE_SLOT_MODEL; slot < COMPILE_N_SLOTS; slot++)
     if (u->count[slot] > 0)
-      g[slot] = u->first[slot] + (guint32)(p->pp * u->count[slot] + group_in_stage (u, p, slot));
+      g[slot] = u->first[slot] +
+                (guint32)(stage_of (u, p, slot) * u->count[slot] + group_in_stage (u, p, slot));
   for (guint slot = 0; slot < COMPILE_N_SLOTS; slot++)
     if (g[slot] != GROUP_NONE)
       set->group_size[g[slot]]++;
@@ -147,7 +158,7 @@ ProgramSet *
 unfold_programs (ProgramSet *folded, const Spec *s, const guint8 *block_of)
 {
   Unfold u;
-  init (&u, s);
+  init (&u, s, folded);
   guint stages = folded->n_ranks, n = (guint)s->cluster.gpus, n_peers = folded->n_peers;
   g_assert (stages == s->parallel.pp && folded->n_slots == COMPILE_N_SLOTS);
   /* which stages the shared embedding joins, as compile_step linked them */

@@ -1,7 +1,8 @@
 #include "read_hetero.h"
 
-static const char *const keys[] = {"slow_gpus", "second_gpu", "jitter", "data_stall",
-                                   "gc_pause",  "steps",      "unfold", NULL};
+static const char *const keys[] = {"slow_gpus",  "second_gpu", "jitter", "data_stall",
+                                   "gc_pause",   "steps",      "unfold", "spread",
+                                   "stragglers", "what_if",    NULL};
 
 /* { "gpu": rank, "factor": f } or { "node": n, "factor": f }. */
 static gboolean
@@ -74,7 +75,14 @@ read_chance (const JsonRef *obj, HeteroSpec *h, GError **error)
 {
   static const char *const stall_keys[] = {"probability", "duration_s", NULL};
   static const char *const pause_keys[] = {"interval_steps", "duration_s", NULL};
+  static const char *const straggler_keys[] = {"share", "factor", NULL};
   JsonRef part;
+  if (json_has (obj, "stragglers") &&
+      (!json_get_object (obj, "stragglers", &part, error) ||
+       !json_check_keys (&part, straggler_keys, error) ||
+       !json_get_double (&part, "share", 0, 1, &h->stragglers.share, error) ||
+       !json_get_double (&part, "factor", 0.01, 1000, &h->stragglers.factor, error)))
+    return FALSE;
   if (json_has (obj, "data_stall") &&
       (!json_get_object (obj, "data_stall", &part, error) ||
        !json_check_keys (&part, stall_keys, error) ||
@@ -88,6 +96,8 @@ read_chance (const JsonRef *obj, HeteroSpec *h, GError **error)
        !json_get_double (&part, "duration_s", 0, 1e5, &h->pause_s, error)))
     return FALSE;
   return json_opt_double (obj, "jitter", 0, 2, &h->jitter, error) &&
+         json_opt_double (obj, "spread", 0, 2, &h->spread, error) &&
+         json_opt_bool (obj, "what_if", &h->what_if, error) &&
          json_opt_int (obj, "steps", 1, 100000, &h->steps, error) &&
          json_opt_bool (obj, "unfold", &h->unfold, error);
 }

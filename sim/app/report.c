@@ -61,6 +61,74 @@ line_stages (GString *out, const Spec *s, const Prediction *p)
                           n - 1);
 }
 
+/* Part of the slowdown that goes away with a cause. */
+static double
+explained (const HeteroResult *h, guint cause)
+{
+  double lost = h->mean_s - h->healthy_s;
+  return lost > 0 ? (h->mean_s - h->without_s[cause]) / lost : 0;
+}
+
+static void
+write_what_if (JsonWriter *w, const HeteroResult *h)
+{
+  gboolean open = FALSE;
+  for (guint i = 0; i < HETERO_CAUSES; i++) {
+    if (!(h->without_s[i] > 0))
+      continue;
+    if (!open)
+      jw_begin_object (w, "without");
+    open = TRUE;
+    jw_begin_object (w, hetero_cause_names[i]);
+    jw_double (w, "step_time_s", h->without_s[i]);
+    jw_double (w, "explains", explained (h, i));
+    jw_end_object (w);
+  }
+  if (open)
+    jw_end_object (w);
+}
+
+static void
+line_what_if (GString *out, const HeteroResult *h)
+{
+  for (guint i = 0; i < HETERO_CAUSES; i++)
+    if (h->without_s[i] > 0)
+      g_string_append_printf (out, "  without %-11s %.4f s   (explains %.0f %% of the slowdown)\n",
+                              hetero_cause_names[i], h->without_s[i], 100.0 * explained (h, i));
+}
+
+/* What is not as usual: adapters, offload, compressed gradients, sites. */
+static void
+line_trades (GString *out, const Spec *s)
+{
+  const TrainSpec *t = &s->train;
+  const OffloadSpec *o = &s->offload;
+  const OuterSpec *x = &s->parallel.outer;
+  gsize before = out->len;
+  if (t->recompute_every > 1)
+    g_string_append_printf (out, ", recompute one layer in %" G_GINT64_FORMAT, t->recompute_every);
+  if (t->adapter_rank > 0)
+    g_string_append_printf (out, ", adapters of rank %" G_GINT64_FORMAT " alone are trained",
+                            t->adapter_rank);
+  if (o->optimizer != OFFLOAD_NONE)
+    g_string_append_printf (out, ", optimizer on %s%s", offload_names[o->optimizer],
+                            o->delayed ? ", a step late" : "");
+  if (o->activations > 0)
+    g_string_append_printf (out, ", %.0f %% of activations in host memory", 100 * o->activations);
+  if (s->parallel.compression != COMPRESS_NONE)
+    g_string_append_printf (out, ", gradients by %s", compression_names[s->parallel.compression]);
+  if (x->sites > 1)
+    g_string_append_printf (out,
+                            ", %" G_GINT64_FORMAT " sites that exchange every %" G_GINT64_FORMAT
+                            " steps (the mean step of a round)",
+                            x->sites, x->every_steps);
+  if (out->len == before)
+    return;
+  g_string_erase (out, (gssize)before, 2);
+  g_string_insert (out, (gssize)before, "beside       ");
+  g_string_append_c (out, '\n');
+}
+
 static void
 line_hetero (GString *out, const Prediction *p)
 {
@@ -75,6 +143,7 @@ line_hetero (GString *out, const Prediction *p)
                             h->max_s);
   g_string_append_printf (out, "simulated    %u %s\n", h->simulated,
                           h->folded ? "classes of GPUs" : "GPUs");
+  line_what_if (out, h);
 }
 
 static void
@@ -144,6 +213,12 @@ block_memory (GString *out, const Prediction *p)
       "  as the framework reports it there: %.2f allocated after a step, %.2f at "
       "the peak, %.2f reserved\n",
       gib (worst->after_step_bytes), gib (worst->allocated_bytes), gib (worst->reserved_bytes));
+  if (m->host_bytes > 0)
+    g_string_append_printf (out, "  host memory: %.0f of %.0f GiB a node%s\n", gib (m->host_bytes),
+                            gib (m->host_capacity_bytes),
+                            m->host_capacity_bytes > 0 && m->host_bytes > m->host_capacity_bytes
+                                ? "  <- does not fit"
+                                : "");
 }
 
 static void
@@ -169,6 +244,7 @@ report_text (GString *out, const Spec *s, const Prediction *p, const StepInterva
   g_string_append_printf (out, "software     %s\n", s->software.name);
   line_layout (out, s);
   line_stages (out, s, p);
+  line_trades (out, s);
   g_string_append_printf (
       out, "\nstep time    %.4f s   (measured should lie in %.4g … %.4g s four times in five)\n",
       p->step_s, p->step_s * iv->lo, p->step_s * iv->hi);
@@ -215,6 +291,12 @@ json_parallel (JsonWriter *w, const ParallelSpec *p)
     jw_bool (w, "fsdp", TRUE);
   if (p->shard_size > 0)
     jw_int (w, "shard_size", p->shard_size);
+  if (p->compression != COMPRESS_NONE)
+    jw_string (w, "compression", compression_names[p->compression]);
+  if (p->outer.sites > 1) {
+    jw_int (w, "sites", p->outer.sites);
+    jw_int (w, "every_steps", p->outer.every_steps);
+  }
   if (p->order != NULL)
     jw_string (w, "order", p->order);
   if (p->layout != NULL)
@@ -230,6 +312,10 @@ json_memory (JsonWriter *w, const MemReport *m)
   jw_int (w, "capacity_bytes", m->capacity_bytes);
   jw_int (w, "peak_bytes", m->peak_bytes);
   jw_int (w, "worst_stage", m->worst_stage);
+  if (m->host_bytes > 0) {
+    jw_int (w, "host_bytes", m->host_bytes);
+    jw_int (w, "host_capacity_bytes", m->host_capacity_bytes);
+  }
   jw_begin_array (w, "stages");
   for (guint i = 0; i < m->n_stages; i++) {
     const StageMemory *st = &m->stages[i];
@@ -307,6 +393,7 @@ report_json_members (JsonWriter *w, const Spec *s, const Prediction *p, const St
     jw_double (w, "max_step_time_s", p->hetero.max_s);
     jw_int (w, "simulated", p->hetero.simulated);
     jw_bool (w, "folded", p->hetero.folded);
+    write_what_if (w, &p->hetero);
     jw_end_object (w);
   }
   if (s->published_step_s > 0) {

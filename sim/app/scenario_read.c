@@ -6,6 +6,7 @@
 #include "read_hetero.h"
 #include "read_job.h"
 #include "read_network.h"
+#include "read_trades.h"
 #include "scenario_priv.h"
 #include "sched.h"
 
@@ -25,9 +26,18 @@ static const char *const root_keys[] = {
 static const char *const cluster_keys[] = {
     "gpu",          "gpus_per_node", "nodes",   "gpus", "fabric", "price_usd_per_gpu_hour",
     "node_power_W", "pue",           "network", NULL};
-static const char *const train_keys[] = {
-    "sequence_tokens", "global_batch_sequences", "micro_batch_sequences", "precision", "recompute",
-    "moe_imbalance",   "moe_capacity",           "mfu_convention",        NULL};
+static const char *const train_keys[] = {"sequence_tokens",
+                                         "global_batch_sequences",
+                                         "micro_batch_sequences",
+                                         "precision",
+                                         "recompute",
+                                         "moe_imbalance",
+                                         "moe_capacity",
+                                         "mfu_convention",
+                                         "recompute_every",
+                                         "adapters",
+                                         "offload",
+                                         NULL};
 static const char *const parallel_keys[] = {"tp",
                                             "cp",
                                             "pp",
@@ -45,6 +55,9 @@ static const char *const parallel_keys[] = {"tp",
                                             "shard_size",
                                             "hpz_size",
                                             "reshard_after_forward",
+                                            "cp_comm",
+                                            "compression",
+                                            "outer",
                                             NULL};
 static const char *const published_keys[] = {"step_time_s", "source", NULL};
 static const char *const run_keys[] = {"fidelity",     "seed",         "max_events",
@@ -150,7 +163,9 @@ read_train (const JsonRef *root, Spec *s, GError **error)
       !read_recompute (&ref, t, &recompute, error) ||
       !json_opt_double (&ref, "moe_imbalance", 1, 1000, &t->moe_imbalance, error) ||
       !json_opt_double (&ref, "moe_capacity", 1, 1000, &t->moe_capacity, error) ||
-      !json_opt_enum (&ref, "mfu_convention", conventions, &convention, error))
+      !json_opt_int (&ref, "recompute_every", 1, 1000000, &t->recompute_every, error) ||
+      !json_opt_enum (&ref, "mfu_convention", conventions, &convention, error) ||
+      !read_train_trades (&ref, s, error))
     return FALSE;
   t->precision = (DType)precision;
   t->recompute = (Recompute)recompute;
@@ -277,7 +292,8 @@ read_parallel (const JsonRef *root, Spec *s, GError **error)
          json_check_keys (&ref, parallel_keys, error) &&
          read_degrees (&ref, s->cluster.gpus, p, error) &&
          json_opt_bool (&ref, "sequence_parallel", &p->sequence_parallel, error) &&
-         read_sharding (&ref, p, error) && read_schedule (&ref, p, error);
+         read_sharding (&ref, p, error) && read_schedule (&ref, p, error) &&
+         read_parallel_trades (&ref, p, error);
 }
 
 static gboolean

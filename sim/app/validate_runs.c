@@ -543,8 +543,6 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
   const char *comments = cell (c, row, "comments");
   if (strstr (comments, "CONTRADICTION") != NULL || strstr (comments, "SUSPECT") != NULL)
     return skip (reason, "the row contradicts itself or is suspect: %.80s", comments);
-  if (strcmp (cell (c, row, "trainable"), "lora") == 0)
-    return skip (reason, "adapters only: not predicted yet");
   const Rule *software = find_rule (c, c->rules->software, row);
   if (software == NULL)
     return skip (reason, "no software profile for %s of %s", cell (c, row, "framework"),
@@ -556,6 +554,10 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
     return FALSE;
   if (!row_settings_apply (c->rules->settings, c->t, row, s, reason))
     return FALSE;
+  if (s->train.adapter_rank > 0)
+    assume (assumed, "rank and targets of the adapters");
+  else if (strcmp (cell (c, row, "trainable"), "lora") == 0)
+    return skip (reason, "no rule for the adapters of this framework");
   g_autoptr (GError) err = NULL;
   if (!spec_check (s, NULL, &err))
     return skip (reason, "%s", err->message);

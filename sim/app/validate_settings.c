@@ -11,12 +11,13 @@ enum {
   CELL_NOTE,
   CELL_SOURCE,
   CELL_VP,
+  CELL_TRAINABLE,
   CELL_GPUS,
   CELL_COUNT
 };
-static const char *const cell_names[] = {"framework", "comments",    "gpu",          "model",
-                                         "precision", "metric_note", "source_title", "vp",
-                                         "num_gpus",  NULL};
+static const char *const cell_names[] = {
+    "framework",    "comments", "gpu",       "model",    "precision", "metric_note",
+    "source_title", "vp",       "trainable", "num_gpus", NULL};
 G_STATIC_ASSERT (G_N_ELEMENTS (cell_names) == CELL_COUNT + 1);
 
 typedef struct {
@@ -143,6 +144,16 @@ set_chunks (Spec *s, const char *value)
   return TRUE;
 }
 
+/* "RANK:TARGETS" of a run that trains adapters. */
+static gboolean
+set_adapters (Spec *s, const char *value)
+{
+  char *end = NULL;
+  s->train.adapter_rank = g_ascii_strtoll (value, &end, 10);
+  s->train.adapter_targets = *end == ':' ? adapter_parse (end + 1) : 0;
+  return s->train.adapter_rank > 0 && s->train.adapter_targets != 0;
+}
+
 static gboolean
 set_sinks (Spec *s, const char *value)
 {
@@ -168,7 +179,8 @@ static const struct {
   const char *name;
   gboolean (*apply) (Spec *s, const char *value);
 } known[] = {
-    {"shard_size", set_shard},        {"ep_dispatch", set_dispatch},
+    {"shard_size", set_shard},        {"adapters", set_adapters},
+    {"ep_dispatch", set_dispatch},
     {"ep_overlap", set_overlap},      {"etp", set_etp},
     {"moe_imbalance", set_imbalance}, {"moe_capacity", set_capacity},
     {"mtp_layers", set_mtp},          {"cuda_graph", set_graph},
@@ -190,9 +202,9 @@ apply_one (Spec *s, const char *set, const char *value)
 static gboolean
 read_setting (const JsonRef *obj, Setting *s, GError **error)
 {
-  static const char *const keys[] = {"framework",   "comments",     "gpu", "model", "precision",
-                                     "metric_note", "source_title", "vp",  "set",   "value",
-                                     "why",         "num_gpus",     NULL};
+  static const char *const keys[] = {
+      "framework", "comments",  "gpu", "model", "precision", "metric_note", "source_title",
+      "vp",        "trainable", "set", "value", "why",       "num_gpus",    NULL};
   const char *set = NULL, *value = NULL;
   if (!json_check_keys (obj, keys, error) || !json_get_string (obj, "set", &set, error) ||
       !json_get_string (obj, "value", &value, error))

@@ -29,7 +29,7 @@ peak_MB (void)
 }
 
 static void
-bench (const char *name, const char *const *sets)
+bench (const char *name, const char *const *sets, gboolean events)
 {
   g_autoptr (GError) error = NULL;
   Spec s;
@@ -52,15 +52,22 @@ bench (const char *name, const char *const *sets)
   ExecOptions eo = {.jitter = 0.02};
   ExecResult res;
   double t2 = cpu_s ();
-  if (!exec_run_events (set, engine, &eo, &res, &error))
+  if (!exec_run_lean (set, &eo, 1, 0, &res, &error))
     g_error ("%s", error->message);
   double t3 = cpu_s ();
-  printf (
-      "%-28s %7u GPUs %6.1f M operations: folded %.1f ms, unfolded with jitter %.1f s of CPU, %.0f "
-      "MB; step "
-      "%.3f s, with jitter %.3f s\n",
-      name, set->n_ranks, (double)res.operations * 1e-6, (t1 - t0) * 1e3, t3 - t2, peak_MB (),
-      p.step_s, sim_time_to_s (res.end, SIM_TICKS_PS));
+  printf ("%-28s %7u GPUs %6.1f M operations: folded %.1f ms, unfolded with jitter %.1f s of CPU, "
+          "%.0f MB; step %.3f s, with jitter %.3f s\n",
+          name, set->n_ranks, (double)res.operations * 1e-6, (t1 - t0) * 1e3, t3 - t2, peak_MB (),
+          p.step_s, sim_time_to_s (res.end, SIM_TICKS_PS));
+  fflush (stdout);
+  SimTime end = res.end;
+  exec_result_clear (&res);
+  if (events) { /* the same step, event by event */
+    if (!exec_run_events (set, engine, &eo, &res, &error))
+      g_error ("%s", error->message);
+    printf ("  event by event %.1f s of CPU, %.0f MB\n", cpu_s () - t3, peak_MB ());
+    g_assert (end == res.end);
+  }
   exec_result_clear (&res);
   stage_layers_clear (&sl);
   prediction_clear (&p);
@@ -80,7 +87,7 @@ main (void)
                               "\"micro_batch_sequences\":1,"
                               "\"precision\":\"bf16\",\"recompute\":\"full\"}",
                               "parallel={\"tp\":1,\"pp\":16,\"zero_stage\":1}", NULL};
-  bench ("Llama 3.1 405B", llama);
-  bench ("1F1B 16 stages x 128", wide);
+  bench ("Llama 3.1 405B", llama, TRUE);
+  bench ("1F1B 16 stages x 128", wide, FALSE);
   return 0;
 }

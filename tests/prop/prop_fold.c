@@ -13,7 +13,7 @@
 #define CASES 500
 
 static SimRng rng;
-static guint kinds[16];
+static guint kinds[16], laid_out;
 
 static gint64
 pick (const gint64 *of, guint n)
@@ -100,6 +100,55 @@ random_layout (Spec *s)
   s->train.global_batch_sequences = dp * pick ((const gint64[]){4, 8, 12, 16}, 4);
 }
 
+/* What memory or traffic is traded for. */
+static void
+random_trades (Spec *s)
+{
+  ParallelSpec *p = &s->parallel;
+  TrainSpec *t = &s->train;
+  t->recompute = (Recompute)sim_rng_below (&rng, 3);
+  t->recompute_every = t->recompute == RECOMPUTE_FULL ? (gint64)sim_rng_below (&rng, 4) : 0;
+  t->adapter_rank = chance (0.2) ? 16 : 0;
+  t->adapter_targets = ADAPT_QKV | ADAPT_FC2;
+  p->cp_comm = chance (0.5) ? CP_GATHER : CP_RING;
+  p->compression = COMPRESS_NONE;
+  p->compression_rank = 4;
+  if (p->zero_stage == 0 && chance (0.5))
+    p->compression = chance (0.5) ? COMPRESS_ONEBIT : COMPRESS_POWERSGD;
+  s->offload = (OffloadSpec){.host = {10e9, 2e9, 8e9, 4e9, 1e13}};
+  if (chance (0.25))
+    s->offload.optimizer = chance (0.5) ? OFFLOAD_CPU : OFFLOAD_NVME;
+  s->offload.delayed = chance (0.5);
+  s->offload.activations = chance (0.2) ? 0.5 : 0;
+}
+
+/* Uneven stages by a layout string, with the prediction module anywhere but on the first. */
+static void
+random_stages (Spec *s)
+{
+  ParallelSpec *p = &s->parallel;
+  gint64 stages = p->pp * p->vpp, layers = s->model.num_layers;
+  s->model.mtp_layers = chance (0.2) ? 1 : 0;
+  g_clear_pointer (&p->layout, g_free);
+  if (stages < 2 || chance (0.6))
+    return;
+  gint64 module = 1 + (gint64)sim_rng_below (&rng, (guint64)stages - 1);
+  g_autoptr (GString) text = g_string_new ("E");
+  for (gint64 i = 0; i < stages; i++) {
+    gint64 n = i + 1 == stages ? layers : (gint64)sim_rng_below (&rng, (guint64)layers + 1);
+    layers -= n;
+    if (i > 0)
+      g_string_append_c (text, '|');
+    if (n > 0)
+      g_string_append_printf (text, "t*%d", (int)n);
+    if (s->model.mtp_layers > 0 && i == module)
+      g_string_append_c (text, 'm');
+  }
+  g_string_append_c (text, 'L');
+  p->layout = g_string_free (g_steal_pointer (&text), FALSE);
+  laid_out++;
+}
+
 static void
 random_software (Spec *s)
 {
@@ -181,6 +230,38 @@ same_ends (const ProgramSet *all, const ExecResult *a, const ProgramSet *few, co
   }
 }
 
+/* The pass without events draws the same chances and ends every rank at the same tick; of ranks
+ * that are recorded, every operation. */
+static void
+check_lean (const ProgramSet *all, const ExecOptions *trouble)
+{
+  g_autoptr (GError) error = NULL;
+  ExecResult events, lean;
+  ExecOptions o = *trouble;
+  g_autofree guint8 *mask = g_new0 (guint8, all->n_ranks);
+  o.jitter = chance (0.7) ? 0.03 : 0;
+  o.record = chance (0.5);
+  o.record_ranks = mask;
+  for (guint r = 0; r < all->n_ranks; r++)
+    mask[r] = chance (0.3) ? 1 : 0;
+  SimOptions so = {.ticks_per_s = SIM_TICKS_PS, .horizon = SIM_TIME_MAX, .seed = 7, .run = 3};
+  g_autoptr (SimEngine) engine = sim_engine_new (&so);
+  g_assert_true (exec_run_events (all, engine, &o, &events, &error));
+  g_assert_true (exec_run_lean (all, &o, 7, 3, &lean, &error));
+  g_assert_cmpint (lean.end, ==, events.end);
+  g_assert_cmpuint (lean.last_rank, ==, events.last_rank);
+  g_assert_cmpuint (lean.operations, ==, events.operations);
+  for (guint r = 0; r < all->n_ranks; r++) {
+    g_assert_cmpint (lean.rank_end[r], ==, events.rank_end[r]);
+    for (guint st = 0; o.record && mask[r] && st < all->n_streams; st++)
+      for (guint i = 0; i < program_ops_of (all, all->rank_program[r], st); i++)
+        if (exec_op_end (all, &lean, r, st, i) != exec_op_end (all, &events, r, st, i))
+          g_test_fail ();
+  }
+  exec_result_clear (&events);
+  exec_result_clear (&lean);
+}
+
 static void
 check_trouble (const ProgramSet *all)
 {
@@ -200,6 +281,7 @@ check_trouble (const ProgramSet *all)
   g_autoptr (SimEngine) engine = sim_engine_new (&so);
   g_assert_true (exec_run_events (all, engine, &o, &events, &error));
   g_assert_cmpint (events.end, ==, whole.end);
+  check_lean (all, &o);
   g_autofree double *scale = g_new (double, f.n_classes);
   for (guint c = 0; c < f.n_classes; c++)
     scale[c] = t.scale[f.representative[c]];
@@ -225,6 +307,8 @@ one (Spec *s)
   ExecResult base, whole;
   random_model (s);
   random_layout (s);
+  random_trades (s);
+  random_stages (s);
   random_software (s);
   if (!spec_check (s, NULL, NULL))
     return FALSE;
@@ -285,6 +369,7 @@ test_fold (void)
           (int)s.model.num_layers, s.parallel.order);
   }
   g_test_message ("%u jobs of %u draws", done, tried);
+  g_test_message ("with layout strings: %u draws", laid_out);
   g_assert_cmpuint (done, ==, CASES);
   spec_clear (&s);
 }

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "predict.h"
+#include "rng.h"
 #include "scenario.h"
+#include "unfold.h"
 
 /* One pipeline stage, four GPUs in data parallel: the slowest sets the pace. */
 static double
@@ -84,6 +86,74 @@ test_second_gpu (void)
   double mixed =
       step ("{\"second_gpu\":{\"gpu\":\"A100-SXM-80GB\",\"first_node\":0,\"nodes\":1}}", &p);
   g_assert_cmpfloat (mixed, >, 1.8 * healthy);
+  gint64 large = p.memory.capacity_bytes; /* 80 GB both */
+  step ("{\"second_gpu\":{\"gpu\":\"A100-SXM-40GB\",\"first_node\":0,\"nodes\":1}}", &p);
+  g_assert_cmpint (p.memory.capacity_bytes, <, large);
+}
+
+/* Speeds that GPUs keep: the slowest of four in data parallelism sets the pace. */
+static void
+test_spread (void)
+{
+  Prediction p;
+  double all = step ("{\"stragglers\":{\"share\":1,\"factor\":1.5}}", &p);
+  g_assert_true (p.hetero.folded);
+  g_assert_cmpfloat (all, ==, step ("{\"slow_gpus\":[{\"node\":0,\"factor\":1.5}]}", &p));
+  SimRng rng = sim_rng_stream (1, 0, "spread of speeds", 0);
+  double most = 0;
+  for (int i = 0; i < 4; i++) {
+    double factor = sim_rng_lognormal (&rng, 0, 0.1);
+    most = MAX (most, factor);
+  }
+  g_autofree char *slow = g_strdup_printf ("{\"slow_gpus\":[{\"gpu\":2,\"factor\":%.17g}]}", most);
+  g_assert_cmpfloat_with_epsilon (step ("{\"spread\":0.1}", &p), step (slow, &p), 1e-9);
+}
+
+/* What each cause explains: stalls of all ranks, one slow GPU, both. */
+static void
+test_what_if (void)
+{
+  Prediction p, q;
+  double healthy = step (NULL, &p);
+  double slow = step ("{\"slow_gpus\":[{\"gpu\":2,\"factor\":1.5}]}", &p);
+  step ("{\"slow_gpus\":[{\"gpu\":2,\"factor\":1.5}],"
+        "\"data_stall\":{\"probability\":1,\"duration_s\":0.25},\"what_if\":true}",
+        &q);
+  g_assert_cmpfloat_with_epsilon (q.hetero.mean_s, slow + 0.25, 1e-9);
+  g_assert_cmpfloat_with_epsilon (q.hetero.without_s[CAUSE_STALL], slow, 1e-9);
+  g_assert_cmpfloat_with_epsilon (q.hetero.without_s[CAUSE_SLOW], healthy + 0.25, 1e-9);
+  g_assert_cmpfloat_with_epsilon (q.hetero.without_s[CAUSE_SLOWEST], healthy + 0.25, 1e-9);
+  g_assert_cmpfloat (q.hetero.without_s[CAUSE_JITTER], ==, 0);
+  step ("{\"jitter\":0.05,\"what_if\":true}", &q);
+  g_assert_cmpfloat_with_epsilon (q.hetero.without_s[CAUSE_JITTER], healthy, 1e-12);
+}
+
+/* Fed from both ends, stages i and pp-1-i hold the same parameters twice: their ranks reduce
+ * together, so a slow GPU holds up the far end of its pipeline too. */
+static void
+test_mirrored (void)
+{
+  static const char *const sets[] = {"cluster.nodes=1",
+                                     "parallel={\"pp\":4,\"schedule\":\"dualpipe\"}",
+                                     "train.global_batch_sequences=32", "model.num_layers=8", NULL};
+  g_autoptr (GError) error = NULL;
+  Spec s;
+  StageLayers sl = {0};
+  g_assert_true (scenario_load ("llama-3-8b-h100", sets, &s, &error));
+  g_assert_true (stage_layers_init (&sl, &s, &error));
+  g_autoptr (SchedTable) t =
+      sched_generate ("dualpipe", 4, 1, (guint)spec_microbatches (&s), &error);
+  g_autoptr (ProgramSet) all = unfold_programs (compile_step (&s, t, &sl, NULL, &error), &s, NULL);
+  g_assert_no_error (error);
+  for (guint r = 0; r < 8; r++) { /* dp 2, innermost; stages outermost */
+    guint32 g = all->groups[r * COMPILE_N_SLOTS + COMPILE_SLOT_DP];
+    guint far = (3 - r / 2) * 2;
+    g_assert_cmpuint (all->group_size[g], ==, 4);
+    g_assert_cmpuint (all->groups[far * COMPILE_N_SLOTS + COMPILE_SLOT_DP], ==, g);
+    g_assert_cmpuint (all->groups[(far + 1) * COMPILE_N_SLOTS + COMPILE_SLOT_DP], ==, g);
+  }
+  stage_layers_clear (&sl);
+  spec_clear (&s);
 }
 
 int
@@ -95,5 +165,8 @@ main (int argc, char **argv)
   g_test_add_func ("/hetero/slow", test_slow);
   g_test_add_func ("/hetero/chance", test_chance);
   g_test_add_func ("/hetero/second-gpu", test_second_gpu);
+  g_test_add_func ("/hetero/spread", test_spread);
+  g_test_add_func ("/hetero/what-if", test_what_if);
+  g_test_add_func ("/hetero/mirrored", test_mirrored);
   return g_test_run ();
 }
