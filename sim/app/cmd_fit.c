@@ -339,13 +339,14 @@ cmd_fit_run (int argc, char **argv)
        "FILE.csv"},
       {"plot", 0, 0, G_OPTION_ARG_FILENAME, &f.plot, "The same as a picture", "FILE.svg"},
       G_OPTION_ENTRY_NULL};
-  const CliHelp help = {"SAMPLES…",
-                        "Measurements into a device or fabric profile, with the residuals of the "
-                        "fit.\n-o FILE is the profile; the report goes to standard output. `fit errors TABLE.csv` "
-                        "makes the\nfile of the ranges.",
-                        "clustersim fit calibrate/samples/epyc-core/core.jsonl --base "
-                        "calibrate/base/cpu.json -o core.json",
-                        1, -1};
+  const CliHelp help = {
+      "SAMPLES…",
+      "Measurements into a device or fabric profile, with the residuals of the "
+      "fit.\n-o FILE is the profile; the report goes to standard output. `fit errors TABLE.csv` "
+      "makes the\nfile of the ranges.",
+      "clustersim fit calibrate/samples/epyc-core/core.jsonl --base "
+      "calibrate/base/cpu.json -o core.json",
+      1, -1};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv + 1, &c, &f, &error) ? CLI_DONE : finish (error);

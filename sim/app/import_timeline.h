@@ -4,9 +4,9 @@
  * union over all streams: time with compute, with communication (kernels of NCCL, by collective),
  * communication without compute at the same time (exposed), copies, and nothing (idle). A step is
  * a "ProfilerStep#N" annotation where there are such. Chakra (JSON of a trace of one rank, as
- * "workload_graph" or the nodes of the schema; or the binary .et): sums of the durations by kind; such a file has no
- * start times, so nothing is told of overlap.
- * What is not understood is counted, not refused. Errors: those of JSON; CLI_ERROR_USAGE.
+ * "workload_graph" or the nodes of the schema; or the binary .et): sums of the durations by kind;
+ * such a file has no start times, so nothing is told of overlap. What is not understood is counted,
+ * not refused. Errors: those of JSON; CLI_ERROR_USAGE.
  */
 #ifndef CLUSTERSIM_IMPORT_TIMELINE_H
 #define CLUSTERSIM_IMPORT_TIMELINE_H

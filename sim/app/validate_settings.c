@@ -179,13 +179,19 @@ static const struct {
   const char *name;
   gboolean (*apply) (Spec *s, const char *value);
 } known[] = {
-    {"shard_size", set_shard},        {"adapters", set_adapters},
+    {"shard_size", set_shard},
+    {"adapters", set_adapters},
     {"ep_dispatch", set_dispatch},
-    {"ep_overlap", set_overlap},      {"etp", set_etp},
-    {"moe_imbalance", set_imbalance}, {"moe_capacity", set_capacity},
-    {"mtp_layers", set_mtp},          {"cuda_graph", set_graph},
-    {"fp8_recipe", set_recipe},       {"attn_sinks_unfused", set_sinks},
-    {"chunks", set_chunks},           {"recompute", set_recompute},
+    {"ep_overlap", set_overlap},
+    {"etp", set_etp},
+    {"moe_imbalance", set_imbalance},
+    {"moe_capacity", set_capacity},
+    {"mtp_layers", set_mtp},
+    {"cuda_graph", set_graph},
+    {"fp8_recipe", set_recipe},
+    {"attn_sinks_unfused", set_sinks},
+    {"chunks", set_chunks},
+    {"recompute", set_recompute},
 };
 
 static gboolean
