@@ -404,6 +404,8 @@ optimizer_s (const Compile *c, StageParams held)
   if (spec_narrow (s)) /* quantised copies of the weights, made once a step */
     update += gpu_cast_fp8_s (s->gpu, (held.dense + held.experts) *
                                           (2.0 + 2.0 * dtype_bytes (s->train.precision)) / 3.0);
+  if (s->software.no_grad_norm)
+    return update;
   /* norm and scaling read the gradients once more */
   return update + gpu_memory_s (s->gpu, MEMK_STREAM, params * s->software.grad_bytes);
 }
@@ -444,7 +446,7 @@ compile_end (Row *w)
     program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   }
   /* gradient norm over all ranks: everybody waits for the last */
-  double norm = s->cluster.gpus > 1
+  double norm = s->cluster.gpus > 1 && !sw->no_grad_norm
                     ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &c->p.groups.all, 8.0, NULL)
                     : 0;
   program_op (c->b, STREAM_COMPUTE, OP_COLL,

@@ -16,6 +16,8 @@ compile_ticks (Compile *c, double seconds)
 guint
 compile_layer_kind (const ModelSpec *m, gint64 layer)
 {
+  if (m->graph != NULL)
+    return m->graph->layer[layer] - GRAPH_LAYERS;
   guint k = model_layer_is_moe (m, layer) ? 1 : 0;
   if (m->sliding_window > 0 && model_layer_window (m, layer) == 0)
     k += 2;
@@ -110,6 +112,14 @@ compile_slow_beside (const Compile *c, PassCost *pc, SimTime beside)
   pc->total += (SimTime)more;
 }
 
+/* Of a gradient on the wire; 32-bit training has no shorter one. */
+static double
+reduce_bytes (const Compile *c)
+{
+  double b = c->s->software.dp_reduce_bytes;
+  return dtype_bytes (c->s->train.precision) >= 4 ? MAX (b, 4.0) : b;
+}
+
 double
 compile_reduce_s (const Compile *c, const CollGroup *group, double params)
 {
@@ -117,14 +127,15 @@ compile_reduce_s (const Compile *c, const CollGroup *group, double params)
   CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
   if (group->ranks <= 1 || !(params > 0))
     return 0;
-  return coll_time_s (s->fabric, op, group, params * s->software.dp_reduce_bytes, NULL);
+  return coll_time_s (s->fabric, op, group, params * reduce_bytes (c), NULL) /
+         s->software.dp_net_efficiency;
 }
 
 gboolean
 compile_bucket_full (const Compile *c, double params)
 {
   const SoftwareProfile *sw = &c->s->software;
-  return sw->dp_bucket_bytes > 0 && params * sw->dp_reduce_bytes >= sw->dp_bucket_bytes;
+  return sw->dp_bucket_bytes > 0 && params * reduce_bytes (c) >= sw->dp_bucket_bytes;
 }
 
 /* Reductions under way while the last backward goes on: gradients that fill the bucket at hand, and
@@ -175,13 +186,14 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   StageCost *sc = &c->stage[stage];
   guint32 *costs = g_new (guint32, c->sl->n_layers[stage] + 3);
   StageParams *params = g_new0 (StageParams, c->sl->n_layers[stage] + 3);
-  double table = (double)c->p.vocab_padded * (double)c->s->model.hidden / (double)c->s->parallel.tp;
   PassCost more;
   Beside beside = {.queue = 0};
   guint n = 0;
   if (stage + 1 == c->sl->n_stages) {
     head_pass_cost (&c->p, pass, &more);
-    params[n].dense = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : table;
+    params[n].dense = c->s->model.tied_embeddings && c->s->model.graph == NULL && c->sl->n_stages == 1
+                          ? 0
+                          : stage_output_params (c->s);
     piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
     if (c->s->model.mtp_layers > 0) {
@@ -200,7 +212,7 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   }
   if (stage == 0) {
     embedding_pass_cost (&c->p, pass, &more);
-    params[n].dense = table + (double)(c->s->model.max_positions * c->s->model.hidden);
+    params[n].dense = stage_input_params (c->s);
     piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
   }

@@ -69,12 +69,6 @@ add_params (Unit *u, StageParams p)
   u->params.experts += p.experts;
 }
 
-static double
-table_params (const Compile *c)
-{
-  return (double)c->p.vocab_padded * (double)c->s->model.hidden / (double)c->s->parallel.tp;
-}
-
 static void
 stage_units (Compile *c, guint stage, StageUnits *su)
 {
@@ -88,7 +82,7 @@ stage_units (Compile *c, guint stage, StageUnits *su)
   if (first) {
     root = add_unit (su, sw->fsdp_root_held);
     add_piece (su, PIECE_EMBEDDING, root, 0, 0);
-    su->unit[root].params.dense = table_params (c) + (double)(m->max_positions * m->hidden);
+    su->unit[root].params.dense = stage_input_params (c->s);
   }
   for (gint64 i = 0; i < n; i += per) {
     guint u = add_unit (su, FALSE);
@@ -104,12 +98,12 @@ stage_units (Compile *c, guint stage, StageUnits *su)
     add_params (&su->unit[u], (StageParams){(double)r.dense, (double)r.experts});
   }
   if (last) {
-    gboolean shared = first && m->tied_embeddings;
+    gboolean shared = first && m->tied_embeddings && m->graph == NULL;
     if (!first || !(sw->fsdp_root_held || shared))
       root = add_unit (su, sw->fsdp_root_held);
     add_piece (su, PIECE_HEAD, root, 0, 0);
     if (!shared)
-      su->unit[root].params.dense += table_params (c);
+      su->unit[root].params.dense += stage_output_params (c->s);
   }
   for (guint i = su->n_pieces; i-- > 0;)
     su->unit[su->piece[i].unit].last_piece = i;

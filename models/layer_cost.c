@@ -90,6 +90,27 @@ emit_gemm (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 
 }
 
 void
+emit_conv (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 k, gint64 groups,
+           double bytes)
+{
+  const Spec *s = e->p->s;
+  GemmShape shape = {.m = m,
+                     .n = n,
+                     .k = k,
+                     .batch = groups,
+                     .dtype = e->p->gemm_dtype,
+                     .role = role,
+                     .bytes = bytes};
+  if (m <= 0 || n <= 0 || k <= 0 || groups <= 0)
+    return;
+  double t = gpu_gemm_s (s->gpu, &shape, s->software.gemm_duty) / s->software.conv_efficiency;
+  record (e, name, "conv", t, 2.0 * (double)m * (double)n * (double)k * (double)groups, bytes,
+          FALSE);
+  put_compute (e, t);
+  e->kernels++;
+}
+
+void
 emit_memory (Emit *e, const char *name, MemKernel kind, double bytes)
 {
   if (bytes <= 0)

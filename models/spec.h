@@ -44,6 +44,8 @@ typedef struct {
   double
       moe_imbalance; /* load of the busiest expert rank over the mean; 0: the software profile's */
   double moe_capacity;   /* tokens an expert takes at most, over the mean; 0: dropless */
+  double sequence_fill;  /* share of positions that hold a token, where the others are left out of
+                          * the work (operator lists); 0: all */
   gboolean causal_flops; /* MFU convention: causal half (default) or full */
 } TrainSpec;
 

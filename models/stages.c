@@ -82,6 +82,29 @@ stage_layers_clear (StageLayers *sl)
   g_clear_pointer (&sl->n_layers, g_free);
 }
 
+static double
+table_params (const Spec *s)
+{
+  return (double)spec_padded_vocab (s) * (double)s->model.hidden / (double)s->parallel.tp;
+}
+
+double
+stage_input_params (const Spec *s)
+{
+  const ModelSpec *m = &s->model;
+  if (m->graph != NULL)
+    return (double)model_rank_embedding (m, m->vocab, s->parallel.tp);
+  return table_params (s) + (double)(m->max_positions * m->hidden);
+}
+
+double
+stage_output_params (const Spec *s)
+{
+  const ModelSpec *m = &s->model;
+  return m->graph != NULL ? (double)model_rank_head (m, m->vocab, s->parallel.tp)
+                          : table_params (s);
+}
+
 /* Experts are divided by ep and etp, all else by tp; with MTP modules the last stage holds them,
  * and a copy of the token table that they read. */
 StageParams
@@ -95,12 +118,12 @@ stage_params_per_rank (const Spec *s, const StageLayers *sl, guint stage)
     sum.dense += (double)r.dense;
     sum.experts += (double)r.experts;
   }
-  double table = (double)spec_padded_vocab (s) * (double)m->hidden / (double)tp;
   if (stage == 0)
-    sum.dense += table + (double)(m->max_positions * m->hidden);
+    sum.dense += stage_input_params (s);
   if (stage + 1 == sl->n_stages) {
     RankParams r = model_rank_mtp (m, tp, ep, etp);
-    if (!m->tied_embeddings || sl->n_stages > 1)
+    double table = stage_output_params (s);
+    if (m->graph != NULL || !m->tied_embeddings || sl->n_stages > 1)
       sum.dense += table;
     if (m->mtp_layers > 0 && sl->n_stages > 1 && !m->tied_embeddings)
       sum.dense += table;

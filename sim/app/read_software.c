@@ -61,6 +61,17 @@ static const NumberField optional_numbers[] = {
     NUM (host_pair_us, 0, 1e6),
     NUM (host_graph_share, 0, 1),
     NUM (host_arm_factor, 0.1, 10),
+    NUM (activation_passes, 2, 100),
+    NUM (norm_passes, 2, 100),
+    NUM (dropout_extra_bytes, 0, 100),
+    NUM (attention_copies, 0, 8),
+    NUM (amp_cast_bytes, 0, 64),
+    NUM (conv_layout_passes, 0, 8),
+    NUM (conv_efficiency, 0.01, 1.5),
+    NUM (batch_norm_reads, 1, 4),
+    NUM (dp_net_efficiency, 0.01, 1.5),
+    NUM (data_node_sample_us, 0, 1e6),
+    NUM (data_rank_sample_us, 0, 1e6),
     NUM (fsdp_prefetch, 0, 64),
     NUM (fsdp_unit_layers, 1, 1024),
     NUM (fsdp_gather_copy_bytes, 0, 64),
@@ -87,7 +98,8 @@ static const SwitchField optional_switches[] = {
     SW (fp8_param_gather),    SW (fp8_tp_gather),        SW (attn_sinks_unfused),
     SW (dp_reduce_every),     SW (recompute_early_stop), SW (fsdp_root_held),
     SW (fsdp_barrier),        SW (fsdp_replicas_last),   SW (post_validation),
-    SW (no_sharded_pipeline),
+    SW (no_sharded_pipeline), SW (bias_kernel),          SW (fused_batch_norm),
+    SW (no_grad_norm),
 };
 
 static gboolean

@@ -26,7 +26,7 @@ static const char *const cluster_keys[] = {
     "node_power_W", "pue",           NULL};
 static const char *const train_keys[] = {
     "sequence_tokens", "global_batch_sequences", "micro_batch_sequences", "precision", "recompute",
-    "moe_imbalance",   "moe_capacity",           "mfu_convention",        NULL};
+    "moe_imbalance",   "moe_capacity",           "mfu_convention",        "sequence_fill", NULL};
 static const char *const parallel_keys[] = {"tp",
                                             "cp",
                                             "pp",
@@ -140,7 +140,6 @@ read_train (const JsonRef *root, Spec *s, GError **error)
   int precision = DT_BF16, recompute = RECOMPUTE_NONE, convention = 0;
   t->micro_batch_sequences = 1;
   if (!json_get_object (root, "train", &ref, error) || !json_check_keys (&ref, train_keys, error) ||
-      !json_get_int (&ref, "sequence_tokens", 1, TOKENS_MAX, &t->sequence_tokens, error) ||
       !json_get_int (&ref, "global_batch_sequences", 1, SEQUENCES_MAX, &t->global_batch_sequences,
                      error) ||
       !json_opt_int (&ref, "micro_batch_sequences", 1, SEQUENCES_MAX, &t->micro_batch_sequences,
@@ -149,6 +148,7 @@ read_train (const JsonRef *root, Spec *s, GError **error)
       !read_recompute (&ref, t, &recompute, error) ||
       !json_opt_double (&ref, "moe_imbalance", 1, 1000, &t->moe_imbalance, error) ||
       !json_opt_double (&ref, "moe_capacity", 1, 1000, &t->moe_capacity, error) ||
+      !json_opt_double (&ref, "sequence_fill", 0.01, 1, &t->sequence_fill, error) ||
       !json_opt_enum (&ref, "mfu_convention", conventions, &convention, error))
     return FALSE;
   t->precision = (DType)precision;
@@ -160,6 +160,21 @@ read_train (const JsonRef *root, Spec *s, GError **error)
     scenario_assume (s, "train.precision is not given: %s", dtype_names[precision]);
   if (!json_has (&ref, "recompute"))
     scenario_assume (s, "train.recompute is not given: %s", recompute_names[recompute]);
+  return TRUE;
+}
+
+/* A model of images, or of anything that is no sequence of tokens, says how many a sample is. */
+static gboolean
+read_sequence (const JsonRef *root, Spec *s, GError **error)
+{
+  JsonRef train;
+  const ModelGraph *g = s->model.graph;
+  if (!json_get_object (root, "train", &train, error))
+    return FALSE;
+  if (g == NULL || g->sample_tokens == 0 || json_has (&train, "sequence_tokens"))
+    return json_get_int (&train, "sequence_tokens", 1, TOKENS_MAX, &s->train.sequence_tokens,
+                         error);
+  s->train.sequence_tokens = g->sample_tokens;
   return TRUE;
 }
 
@@ -399,7 +414,7 @@ read_all (JsonDoc *doc, ScenarioParts *parts, Spec *s, GError **error)
          read_parallel (&root, s, error) && read_job_keys (&root, error) &&
          read_run (&root, s, error) && read_published (&root, s, error) &&
          scenario_read_devices (&root, parts, s, error) && read_differences (&root, s, error) &&
-         scenario_read_model (&root, parts, s, error) &&
+         scenario_read_model (&root, parts, s, error) && read_sequence (&root, s, error) &&
          scenario_read_software (&root, parts, s, error) && check_spec (doc, s, error);
 }
 

@@ -11,10 +11,11 @@ enum {
   CELL_NOTE,
   CELL_SOURCE,
   CELL_VP,
+  CELL_SEQ,
   CELL_COUNT
 };
 static const char *const cell_names[] = {"framework",   "comments",     "gpu", "model", "precision",
-                                         "metric_note", "source_title", "vp",  NULL};
+                                         "metric_note", "source_title", "vp",  "seq_len", NULL};
 G_STATIC_ASSERT (G_N_ELEMENTS (cell_names) == CELL_COUNT + 1);
 
 typedef struct {
@@ -148,6 +149,21 @@ set_sinks (Spec *s, const char *value)
   return TRUE;
 }
 
+/* Share of positions that hold a token, where kernels leave out the others. */
+static gboolean
+set_fill (Spec *s, const char *value)
+{
+  s->train.sequence_fill = g_ascii_strtod (value, NULL);
+  return s->train.sequence_fill > 0 && s->train.sequence_fill <= 1;
+}
+
+static gboolean
+set_no_grad_norm (Spec *s, const char *value)
+{
+  s->software.no_grad_norm = strcmp (value, "true") == 0;
+  return s->software.no_grad_norm || strcmp (value, "false") == 0;
+}
+
 static const struct {
   const char *name;
   gboolean (*apply) (Spec *s, const char *value);
@@ -162,6 +178,8 @@ static const struct {
     {"fp8_recipe", set_recipe},
     {"attn_sinks_unfused", set_sinks},
     {"chunks", set_chunks},
+    {"sequence_fill", set_fill},
+    {"no_grad_norm", set_no_grad_norm},
 };
 
 static gboolean
@@ -179,7 +197,7 @@ static gboolean
 read_setting (const JsonRef *obj, Setting *s, GError **error)
 {
   static const char *const keys[] = {"framework", "comments",    "gpu",          "model",
-                                     "precision", "metric_note", "source_title", "vp",
+                                     "precision", "metric_note", "source_title", "vp", "seq_len",
                                      "set",       "value",       "why",          NULL};
   const char *set = NULL, *value = NULL;
   if (!json_check_keys (obj, keys, error) || !json_get_string (obj, "set", &set, error) ||
