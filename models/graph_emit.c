@@ -70,7 +70,8 @@ op_init (Work *o, Emit *e, const GraphOp *op, LayerPass pass)
 static void
 memory (const Work *o, const char *what, MemKernel kind, double bytes)
 {
-  emit_memory (o->e, what, kind, bytes);
+  gboolean half = o->a <= 2.0 && kind != MEMK_STREAM;
+  emit_memory (o->e, what, kind, half ? bytes / sw (o)->half_bandwidth : bytes);
 }
 
 static gint64

@@ -101,6 +101,8 @@ typedef struct {
   double attention_copies;     /* of q, k, v and context: how many are copied to [head, position] */
   double amp_cast_bytes;       /* per parameter and micro-batch: casts of master weights */
   double conv_layout_passes;   /* over image in and out of each 16-bit convolution */
+  double half_bandwidth;       /* rate of memory-bound kernels on 16-bit elements over those on 32-bit:
+                                * kernels without vector loads; 1: as the device profile */
   double conv_efficiency;      /* rate of an implicit-GEMM convolution over a GEMM */
   double batch_norm_reads;     /* of the image: 2, statistics then normalisation; 1, kept on chip */
   double dp_net_efficiency;    /* share of the fabric's rate that gradient reductions reach */

@@ -73,8 +73,9 @@ row_train (const RunContext *c, guint row, Spec *s, const RunRule *software, GSt
   else {
     double year = 0;
     row_number (c, row, "year", &year);
-    t->recompute = year > 0 && year < 2023 ? RECOMPUTE_FULL : RECOMPUTE_NONE;
-    row_assume (assumed, year > 0 && year < 2023 ? "recompute full" : "recompute none");
+    gboolean full = year > 0 && year < 2023 && s->model.graph == NULL; /* of large decoders */
+    t->recompute = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+    row_assume (assumed, full ? "recompute full" : "recompute none");
   }
   return row_precision (c, row, s, software, assumed, reason);
 }
