@@ -70,7 +70,8 @@ op_init (Work *o, Emit *e, const GraphOp *op, LayerPass pass)
 static void
 memory (const Work *o, const char *what, MemKernel kind, double bytes)
 {
-  gboolean half = o->a <= 2.0 && kind != MEMK_STREAM;
+  gboolean half =
+      o->a <= 2.0 && (kind == MEMK_ELEMENTWISE || kind == MEMK_NORM_FWD || kind == MEMK_NORM_BWD);
   emit_memory (o->e, what, kind, half ? bytes / sw (o)->half_bandwidth : bytes);
 }
 
@@ -161,8 +162,11 @@ conv (const Work *o, GemmRole role, gint64 m, gint64 n, gint64 k)
   double weights = (double)graph_op_params (op, 1);
   double wide = dtype_bytes (o->e->p->gemm_dtype);
   emit_conv (o->e, op->name, role, m, n, k, op->groups, (in + out + weights) * wide);
-  if (wide <= 2.0 && sw (o)->conv_layout_passes > 0)
-    memory (o, "layout", MEMK_ELEMENTWISE, sw (o)->conv_layout_passes * wide * (in + out));
+  double passes = o->e->p->gemm_dtype == DT_TF32 ? sw (o)->conv_layout_passes_tf32
+                  : wide <= 2.0                  ? sw (o)->conv_layout_passes
+                                                 : 0;
+  if (passes > 0)
+    memory (o, "layout", MEMK_STREAM, passes * wide * (in + out));
 }
 
 static void
@@ -201,7 +205,7 @@ batch_norm (const Work *o, gboolean forward)
   gboolean fused = sw (o)->fused_batch_norm;
   double extra = fused && op->residual ? 1.0 : 0.0;
   if (forward) {
-    memory (o, "batch norm", MEMK_NORM_FWD, el * (reads + 1.0 + extra));
+    memory (o, "batch norm", MEMK_STREAM, el * (reads + 1.0 + extra));
     if (!fused && op->residual)
       memory (o, "residual add", MEMK_ELEMENTWISE, 3.0 * el);
     if (!fused && op->relu)
@@ -210,7 +214,7 @@ batch_norm (const Work *o, gboolean forward)
   }
   if (!fused && op->relu)
     memory (o, "relu backward", MEMK_ELEMENTWISE, 3.0 * el);
-  memory (o, "batch norm backward", MEMK_NORM_BWD, el * (2.0 * reads + 1.0 + extra));
+  memory (o, "batch norm backward", MEMK_STREAM, el * (2.0 * reads + 1.0 + extra));
   if (op->residual) /* gradients of the two branches meet */
     memory (o, "residual grad add", MEMK_ELEMENTWISE, 3.0 * el);
 }

@@ -101,6 +101,7 @@ typedef struct {
   double attention_copies;     /* of q, k, v and context: how many are copied to [head, position] */
   double amp_cast_bytes;       /* per parameter and micro-batch: casts of master weights */
   double conv_layout_passes;   /* over image in and out of each 16-bit convolution */
+  double conv_layout_passes_tf32; /* … of each TF32 convolution */
   double half_bandwidth;       /* rate of memory-bound kernels on 16-bit elements over those on 32-bit:
                                 * kernels without vector loads; 1: as the device profile */
   double conv_efficiency;      /* rate of an implicit-GEMM convolution over a GEMM */

@@ -67,6 +67,7 @@ static const NumberField optional_numbers[] = {
     NUM (attention_copies, 0, 8),
     NUM (amp_cast_bytes, 0, 64),
     NUM (conv_layout_passes, 0, 8),
+    NUM (conv_layout_passes_tf32, 0, 8),
     NUM (half_bandwidth, 0.1, 1.5),
     NUM (conv_efficiency, 0.01, 1.5),
     NUM (batch_norm_reads, 1, 4),
