@@ -450,7 +450,7 @@ compile_end (Row *w)
                     ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &c->p.groups.all, 8.0, NULL)
                     : 0;
   program_op (c->b, STREAM_COMPUTE, OP_COLL,
-              program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
+              program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm * sw->norm_collectives)),
               OP_TAG (TAG_GRAD_NORM, 0, 0));
   if (c->barrier)
     program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_STEP);
@@ -459,6 +459,7 @@ compile_end (Row *w)
   SimTime parts[PART_COUNT] = {0};
   parts[PART_OPTIMIZER] = compile_ticks (c, optimizer_s (c, params) + sw->host_optimizer_us * 1e-6);
   parts[PART_HOST] = compile_ticks (c, sw->host_step_us * 1e-6);
+  parts[PART_DP_COMM] = compile_ticks (c, has_dp (c) ? sw->dp_step_us * 1e-6 : 0);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, program_cost_parts (c->b, parts),
               OP_TAG (TAG_OPTIMIZER, 0, 0));
   if (gathers_params (c) && !sw->dp_overlap_param) {

@@ -127,8 +127,12 @@ compile_reduce_s (const Compile *c, const CollGroup *group, double params)
   CollOp op = s->parallel.zero_stage >= 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
   if (group->ranks <= 1 || !(params > 0))
     return 0;
-  return coll_time_s (s->fabric, op, group, params * reduce_bytes (c), NULL) /
-         s->software.dp_net_efficiency;
+  double bytes = params * reduce_bytes (c), n = (double)group->ranks;
+  double t = coll_time_s (s->fabric, op, group, bytes, NULL);
+  if (s->software.dp_rate_max_Bps > 0) /* bus rate: 2 (n-1)/n of the bytes pass each link */
+    t = MAX (t, (op == COLL_ALL_REDUCE ? 2.0 : 1.0) * (n - 1) / n * bytes /
+                    s->software.dp_rate_max_Bps);
+  return t;
 }
 
 gboolean

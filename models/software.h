@@ -106,7 +106,11 @@ typedef struct {
                                 * kernels without vector loads; 1: as the device profile */
   double conv_efficiency;      /* rate of an implicit-GEMM convolution over a GEMM */
   double batch_norm_reads;     /* of the image: 2, statistics then normalisation; 1, kept on chip */
-  double dp_net_efficiency;    /* share of the fabric's rate that gradient reductions reach */
+  double dp_rate_max_Bps;      /* bus rate of gradient reductions that a transport without NVLink or
+                                * RDMA holds them to; 0: the fabric's */
+  double dp_step_us;           /* exposed once a step with several ranks: negotiation, stragglers */
+  double norm_collectives;     /* small all-reduces that the norm of the gradients takes, one after
+                                * another */
   double data_node_sample_us;  /* input pipeline of images: a node's time a sample, all cores */
   double data_rank_sample_us;  /* … a rank's, one process */
   /* experts; the numbers are 0 and 1 in profiles that do not train them */

@@ -164,6 +164,24 @@ set_no_grad_norm (Spec *s, const char *value)
   return s->software.no_grad_norm || strcmp (value, "false") == 0;
 }
 
+/* Of an update that is not fused, which depends on the optimizer and on the tensors of the model. */
+static gboolean
+set_host_optimizer (Spec *s, const char *value)
+{
+  s->software.host_optimizer_us = g_ascii_strtod (value, NULL);
+  return s->software.host_optimizer_us >= 0;
+}
+
+static gboolean
+set_tp_overlap (Spec *s, const char *value)
+{
+  int v = 0;
+  if (!enum_of (tp_overlap_names, value, &v))
+    return FALSE;
+  s->software.tp_overlap = (TpOverlap)v;
+  return TRUE;
+}
+
 static const struct {
   const char *name;
   gboolean (*apply) (Spec *s, const char *value);
@@ -180,6 +198,8 @@ static const struct {
     {"chunks", set_chunks},
     {"sequence_fill", set_fill},
     {"no_grad_norm", set_no_grad_norm},
+    {"host_optimizer_us", set_host_optimizer},
+    {"tp_overlap", set_tp_overlap},
 };
 
 static gboolean
