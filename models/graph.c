@@ -5,9 +5,9 @@
 
 G_DEFINE_QUARK (clustersim - graph - error - quark, graph_error)
 
-const char *const graph_op_names[] = {"linear",     "conv",    "attention", "norm", "batch_norm",
-                                      "activation", "dropout", "add",       "pool", "embedding",
-                                      "parameters", "scan",    "loss",      "elementwise", NULL};
+const char *const graph_op_names[] = {
+    "linear", "conv",      "attention",  "norm", "batch_norm", "activation",  "dropout", "add",
+    "pool",   "embedding", "parameters", "scan", "loss",       "elementwise", NULL};
 G_STATIC_ASSERT (G_N_ELEMENTS (graph_op_names) == GOP_COUNT + 1);
 const char *const graph_split_names[] = {"none", "columns", "rows", NULL};
 

@@ -54,10 +54,10 @@ typedef struct {
   double rows_per_token;
   gint64 kv_rows; /* attention: rows of the keys; both 0: those of the queries */
   double kv_per_token;
-  gint64 count;                          /* parameters */
+  gint64 count;                           /* parameters */
   double forward_passes, backward_passes; /* elementwise: reads and writes of rows x in */
   GraphSplit split;
-  gboolean bias, tied;      /* tied: the matrix is another operator's */
+  gboolean bias, tied;       /* tied: the matrix is another operator's */
   gboolean causal, relative; /* relative: a second score product and its shift */
   gboolean gated;            /* activation: out = act (a) b, in holds both halves */
   gboolean rms;

@@ -14,9 +14,9 @@
 typedef struct {
   Emit *e;
   const GraphOp *op;
-  gint64 tp;       /* that the operator is divided by */
-  gint64 m;        /* rows of a micro-batch */
-  double el, a;    /* rows x width on this rank; bytes of an activation element */
+  gint64 tp;    /* that the operator is divided by */
+  gint64 m;     /* rows of a micro-batch */
+  double el, a; /* rows x width on this rank; bytes of an activation element */
   LayerPass pass;
   gboolean inputs; /* input gradients are wanted */
 } Work;
@@ -312,8 +312,8 @@ core_init (const Work *o, Core *c)
   c->batch = (gint64)micro * op->heads / o->tp;
   c->scores = (double)c->batch * (double)c->q * (double)c->kv;
   c->wide_q = (double)c->batch * (double)c->q * (double)c->dim;
-  c->wide_kv = (double)c->batch * (double)op->kv_heads / (double)op->heads * (double)c->kv *
-               (double)c->dim;
+  c->wide_kv =
+      (double)c->batch * (double)op->kv_heads / (double)op->heads * (double)c->kv * (double)c->dim;
 }
 
 /* Scores, scale and mask, softmax, dropout, values. Relative attention makes a second score matrix
@@ -529,12 +529,11 @@ emit_graph_layer (Emit *e, gint64 layer, LayerPass pass)
 {
   const Spec *s = e->p->s;
   const GraphBlock *b = graph_layer (s->model.graph, layer);
-  gboolean again = s->train.recompute == RECOMPUTE_FULL &&
-                   (pass == LP_BACKWARD || pass == LP_INPUT_GRAD);
-  e->host_layer_us += pass == LP_FORWARD ? s->software.host_layer_fwd_us
-                      : pass == LP_WEIGHT_GRAD
-                          ? 0
-                          : s->software.host_layer_bwd_us;
+  gboolean again =
+      s->train.recompute == RECOMPUTE_FULL && (pass == LP_BACKWARD || pass == LP_INPUT_GRAD);
+  e->host_layer_us += pass == LP_FORWARD       ? s->software.host_layer_fwd_us
+                      : pass == LP_WEIGHT_GRAD ? 0
+                                               : s->software.host_layer_bwd_us;
   if (again)
     block_forward (e, b);
   emit_graph_block (e, b, pass);

@@ -20,9 +20,8 @@ static double
 input_elements (const Spec *s, const GraphOp *op)
 {
   const double micro = (double)s->train.micro_batch_sequences, tp = (double)s->parallel.tp;
-  const double fill = s->train.sequence_fill > 0 && op->rows == 0 && op->size == 0
-                          ? s->train.sequence_fill
-                          : 1;
+  const double fill =
+      s->train.sequence_fill > 0 && op->rows == 0 && op->size == 0 ? s->train.sequence_fill : 1;
   double rows = graph_rows (op, s->train.sequence_tokens) * fill;
 
   if (op->kind == GOP_CONV || op->kind == GOP_POOL)
@@ -40,7 +39,7 @@ attention_bytes (const Spec *s, const GraphOp *op)
   const double q = graph_rows (op, s->train.sequence_tokens),
                kv = graph_kv_rows (op, s->train.sequence_tokens), d = (double)op->head_dim;
   const gboolean plain = s->software.attention == ATTN_UNFUSED || op->relative || a > 2;
-  double b = a * micro * d * (2 * q * heads + 2 * kv * (double)op->kv_heads / tp);
+  double b = a * micro * d * (q * heads + 2 * kv * (double)op->kv_heads / tp);
 
   if (!plain)
     return b + FP32_BYTES * micro * heads * q;
@@ -70,8 +69,8 @@ kept_bytes (const Spec *s, const GraphOp *op)
     return attention_bytes (s, op);
   case GOP_SCAN: { /* convolution in and out, and a state per chunk */
     const double tp = op->split != SPLIT_NONE ? (double)s->parallel.tp : 1;
-    const double rows = graph_rows (op, s->train.sequence_tokens) *
-                        (double)s->train.micro_batch_sequences;
+    const double rows =
+        graph_rows (op, s->train.sequence_tokens) * (double)s->train.micro_batch_sequences;
     const double inner = (double)(op->heads * op->head_dim) / tp;
     return rows * (2 * a * (inner + 2 * (double)(op->groups * op->state) / tp) +
                    FP32_BYTES * inner * (double)op->state / (double)op->chunk);

@@ -73,9 +73,9 @@ read_sizes (const JsonRef *root, Sizes *z, GError **error)
 static const struct {
   const char *key;
   gsize offset;
-} op_sizes[] = {FIELD (in),    FIELD (out),   FIELD (kernel),   FIELD (stride),   FIELD (size),
+} op_sizes[] = {FIELD (in),     FIELD (out),   FIELD (kernel),   FIELD (stride),   FIELD (size),
                 FIELD (groups), FIELD (heads), FIELD (kv_heads), FIELD (head_dim), FIELD (state),
-                FIELD (chunk), FIELD (rows),  FIELD (kv_rows),  FIELD (count)},
+                FIELD (chunk),  FIELD (rows),  FIELD (kv_rows),  FIELD (count)},
   op_flags[] = {FIELD (bias), FIELD (tied),     FIELD (causal), FIELD (relative), FIELD (gated),
                 FIELD (rms),  FIELD (residual), FIELD (relu),   FIELD (first),    FIELD (padded)},
   op_numbers[] = {FIELD (rows_per_token), FIELD (kv_per_token), FIELD (forward_passes),
@@ -84,8 +84,8 @@ static const struct {
 static gboolean
 check_op_keys (const JsonRef *obj, GError **error)
 {
-  const char *keys[G_N_ELEMENTS (op_sizes) + G_N_ELEMENTS (op_flags) + G_N_ELEMENTS (op_numbers) +
-                   5];
+  const char
+      *keys[G_N_ELEMENTS (op_sizes) + G_N_ELEMENTS (op_flags) + G_N_ELEMENTS (op_numbers) + 5];
   guint n = 0;
   for (guint i = 0; i < G_N_ELEMENTS (op_sizes); i++)
     keys[n++] = op_sizes[i].key;
@@ -119,12 +119,12 @@ read_op (const JsonRef *obj, const Sizes *z, const GraphOp *block, GraphOp *op, 
   op->in = op->out = width;
   op->name = g_strdup (name != NULL ? name : graph_op_names[kind]);
   for (guint i = 0; i < G_N_ELEMENTS (op_sizes); i++)
-    if (!opt_value (obj, op_sizes[i].key, z,
-                    (gint64 *)(void *)((char *)op + op_sizes[i].offset), error))
+    if (!opt_value (obj, op_sizes[i].key, z, (gint64 *)(void *)((char *)op + op_sizes[i].offset),
+                    error))
       return FALSE;
   for (guint i = 0; i < G_N_ELEMENTS (op_flags); i++)
-    if (!json_opt_bool (obj, op_flags[i].key,
-                        (gboolean *)(void *)((char *)op + op_flags[i].offset), error))
+    if (!json_opt_bool (obj, op_flags[i].key, (gboolean *)(void *)((char *)op + op_flags[i].offset),
+                        error))
       return FALSE;
   for (guint i = 0; i < G_N_ELEMENTS (op_numbers); i++)
     if (!json_opt_double (obj, op_numbers[i].key, 0, 1e6,
@@ -173,8 +173,7 @@ read_blocks (const JsonRef *root, const Sizes *z, ModelGraph *g, GError **error)
   JsonRef part;
   static const char *const ends[] = {"input", "output"};
   for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
-    if (!json_get_object (root, ends[i], &part, error) ||
-        !read_block (&part, ends[i], z, g, error))
+    if (!json_get_object (root, ends[i], &part, error) || !read_block (&part, ends[i], z, g, error))
       return FALSE;
   if (!json_get_object (root, "blocks", &part, error))
     return FALSE;
@@ -225,8 +224,7 @@ read_list (const JsonRef *root, const Sizes *z, ModelGraph *g, GByteArray *out, 
     JsonRef item = json_item (&arr, i);
     const char *name = NULL;
     gint64 repeat = 1;
-    if (!json_check_keys (&item, keys, error) ||
-        !json_get_string (&item, "block", &name, error) ||
+    if (!json_check_keys (&item, keys, error) || !json_get_string (&item, "block", &name, error) ||
         !opt_value (&item, "repeat", z, &repeat, error) ||
         !append (&item, g, out, name, strlen (name), repeat, error))
       return FALSE;
@@ -279,9 +277,9 @@ has_tied (const ModelGraph *g)
 gboolean
 read_graph_model (const JsonRef *root, ModelSpec *out, GError **error)
 {
-  static const char *const keys[] = {"name",    "source", "sizes",  "input",  "blocks",
-                                     "layers",  "pattern", "output", "hidden", "sample_tokens",
-                                     "images",  NULL};
+  static const char *const keys[] = {"name",   "source",        "sizes",   "input",
+                                     "blocks", "layers",        "pattern", "output",
+                                     "hidden", "sample_tokens", "images",  NULL};
   Sizes z = {.n = 0};
   const char *text = NULL;
   g_autoptr (ModelGraph) g = graph_new ();

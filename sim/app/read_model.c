@@ -193,6 +193,7 @@ write_model (JsonWriter *w, const char *key, const ModelSpec *m, const char *sou
 {
   ModelSpec plain;
 
+  g_assert (m->graph == NULL);
   model_init (&plain);
   plain.kv_heads = m->heads;
   plain.head_dim = m->heads > 0 && m->hidden % m->heads == 0 ? m->hidden / m->heads : 0;

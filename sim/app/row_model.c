@@ -42,7 +42,7 @@ agreeing (const RunContext *c, guint row, const ModelSpec *known)
 static gboolean
 row_graph (const RunContext *c, guint row, const char *name, ModelSpec *m, char **reason)
 {
-  static const char *const sizes[] = {"num_layers", "hidden", "heads",
+  static const char *const sizes[] = {"num_layers", "hidden",     "heads",
                                       "kv_heads",   "ffn_hidden", "vocab"};
   const char *stated[G_N_ELEMENTS (sizes)];
   gint64 values[G_N_ELEMENTS (sizes)], layers = 0;
@@ -81,8 +81,8 @@ row_model (const RunContext *c, guint row, Spec *s, GString *assumed, char **rea
     style_of_model (m, gated != 0);
   if (!row_experts (c->t, row, known != NULL, m, reason))
     return FALSE;
-  if (!row_integer (c, row, "num_layers", &m->num_layers) || !row_integer (c, row, "hidden", &m->hidden) ||
-      !row_integer (c, row, "heads", &m->heads))
+  if (!row_integer (c, row, "num_layers", &m->num_layers) ||
+      !row_integer (c, row, "hidden", &m->hidden) || !row_integer (c, row, "heads", &m->heads))
     return row_skip (reason, "not a transformer with layers, hidden size and heads stated");
   if (!row_integer (c, row, "kv_heads", &m->kv_heads)) {
     m->kv_heads = m->heads;

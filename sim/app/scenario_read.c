@@ -24,9 +24,16 @@ static const char *const root_keys[] = {
 static const char *const cluster_keys[] = {
     "gpu",          "gpus_per_node", "nodes", "gpus", "fabric", "price_usd_per_gpu_hour",
     "node_power_W", "pue",           NULL};
-static const char *const train_keys[] = {
-    "sequence_tokens", "global_batch_sequences", "micro_batch_sequences", "precision", "recompute",
-    "moe_imbalance",   "moe_capacity",           "mfu_convention",        "sequence_fill", NULL};
+static const char *const train_keys[] = {"sequence_tokens",
+                                         "global_batch_sequences",
+                                         "micro_batch_sequences",
+                                         "precision",
+                                         "recompute",
+                                         "moe_imbalance",
+                                         "moe_capacity",
+                                         "mfu_convention",
+                                         "sequence_fill",
+                                         NULL};
 static const char *const parallel_keys[] = {"tp",
                                             "cp",
                                             "pp",
@@ -142,6 +149,7 @@ read_train (const JsonRef *root, Spec *s, GError **error)
   if (!json_get_object (root, "train", &ref, error) || !json_check_keys (&ref, train_keys, error) ||
       !json_get_int (&ref, "global_batch_sequences", 1, SEQUENCES_MAX, &t->global_batch_sequences,
                      error) ||
+      !json_opt_int (&ref, "sequence_tokens", 1, TOKENS_MAX, &t->sequence_tokens, error) ||
       !json_opt_int (&ref, "micro_batch_sequences", 1, SEQUENCES_MAX, &t->micro_batch_sequences,
                      error) ||
       !json_opt_enum (&ref, "precision", dtype_names, &precision, error) ||
@@ -165,13 +173,16 @@ read_train (const JsonRef *root, Spec *s, GError **error)
 
 /* A model of images, or of anything that is no sequence of tokens, says how many a sample is. */
 static gboolean
-read_sequence (const JsonRef *root, Spec *s, GError **error)
+read_sequence (const JsonRef *root, ScenarioParts *parts, Spec *s, GError **error)
 {
   JsonRef train;
-  const ModelGraph *g = s->model.graph;
-  if (!json_get_object (root, "train", &train, error))
+  if (s->train.sequence_tokens > 0)
+    return TRUE;
+  if (!json_get_object (root, "train", &train, error) ||
+      !scenario_read_model (root, parts, s, error))
     return FALSE;
-  if (g == NULL || g->sample_tokens == 0 || json_has (&train, "sequence_tokens"))
+  const ModelGraph *g = s->model.graph;
+  if (g == NULL || g->sample_tokens == 0)
     return json_get_int (&train, "sequence_tokens", 1, TOKENS_MAX, &s->train.sequence_tokens,
                          error);
   s->train.sequence_tokens = g->sample_tokens;
@@ -411,10 +422,11 @@ read_all (JsonDoc *doc, ScenarioParts *parts, Spec *s, GError **error)
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
-         read_parallel (&root, s, error) && read_job_keys (&root, error) &&
-         read_run (&root, s, error) && read_published (&root, s, error) &&
-         scenario_read_devices (&root, parts, s, error) && read_differences (&root, s, error) &&
-         scenario_read_model (&root, parts, s, error) && read_sequence (&root, s, error) &&
+         read_sequence (&root, parts, s, error) && read_parallel (&root, s, error) &&
+         read_job_keys (&root, error) && read_run (&root, s, error) &&
+         read_published (&root, s, error) && scenario_read_devices (&root, parts, s, error) &&
+         read_differences (&root, s, error) &&
+         (s->model.name != NULL || scenario_read_model (&root, parts, s, error)) &&
          scenario_read_software (&root, parts, s, error) && check_spec (doc, s, error);
 }
 

@@ -103,8 +103,8 @@ row_sharding (const RunContext *c, guint row, Spec *s, const RunRule *software, 
     p->zero_stage = software->zero_stage;
     p->fsdp = software->fsdp && p->zero_stage >= 2;
     row_assume (assumed, p->zero_stage == 0   ? "plain data parallelism"
-                     : p->zero_stage == 1 ? "distributed optimizer"
-                                          : "sharded parameters");
+                         : p->zero_stage == 1 ? "distributed optimizer"
+                                              : "sharded parameters");
     return TRUE;
   }
   while (i < G_N_ELEMENTS (known) && strcmp (sh, known[i].text) != 0)
@@ -185,7 +185,7 @@ row_machine (const RunContext *c, guint row, Spec *s, const RunRule *software, c
   const RunRule *fabric = rule_find (c, c->rules->fabric, row);
   if (fabric == NULL)
     return row_skip (reason, "no fabric rule for %s, \"%.60s\"", row_cell (c, row, "gpu"),
-                 row_cell (c, row, "interconnect"));
+                     row_cell (c, row, "interconnect"));
   s->fabric = store_fabric (c->store, fabric->value, NULL, &err);
   const SoftwareProfile *sw =
       s->fabric != NULL ? store_software (c->store, software->value, NULL, &err) : NULL;
@@ -213,7 +213,7 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
   const RunRule *software = rule_find (c, c->rules->software, row);
   if (software == NULL)
     return row_skip (reason, "no software profile for %s of %s", row_cell (c, row, "framework"),
-                 row_cell (c, row, "year"));
+                     row_cell (c, row, "year"));
   if (!row_model (c, row, s, assumed, reason) ||
       !row_train (c, row, s, software, assumed, reason) ||
       !row_parallel (c, row, s, software, assumed, reason) ||
