@@ -56,32 +56,81 @@ measured_pass (Compile *c, LayerPass pass, PassCost *out)
   out->part[PART_COMPUTE] = out->total = compile_ticks (c, t / (double)c->s->parallel.vpp);
 }
 
+/* The host waits for the device after each pass. (Sharded parameters have their own host stream.)
+ */
+static gboolean
+in_step (const Compile *c)
+{
+  return c->s->software.p2p_sync && c->fsdp == NULL;
+}
+
+/* Where the host waits for the device after each pass, both begin a pass together: the device goes
+ * on with what comes next when it is done with what came before and the host has issued it. sum
+ * holds the pass so far, host the host's time up to its end; what the device waits is PART_HOST. */
+static void
+add_issued (PassCost *sum, SimTime *host, const PassCost *more)
+{
+  pass_cost_add (sum, more);
+  *host += more->host;
+  if (*host > sum->total && !sum->overflow) {
+    sum->part[PART_HOST] += *host - sum->total;
+    sum->total = *host;
+  }
+  sum->host = 0;
+}
+
+static void
+add_part (const Compile *c, PassCost *sum, SimTime *host, const PassCost *more)
+{
+  if (in_step (c))
+    add_issued (sum, host, more);
+  else
+    pass_cost_add (sum, more);
+}
+
+static void
+add_head (Compile *c, LayerPass pass, PassCost *sum, SimTime *host)
+{
+  PassCost more;
+  head_pass_cost (&c->p, pass, &more);
+  add_part (c, sum, host, &more);
+  if (c->s->model.mtp_layers > 0)
+    mtp_pass_cost (&c->p, pass, &more);
+  for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
+    add_part (c, sum, host, &more);
+  *host = MAX (*host, sum->total); /* the host does not run ahead of the loss and its gradient: in
+                                    * host-bound runs the head's GPU time adds to the layers' */
+}
+
+/* In the order of issue: embedding, layers, head, and backward the other way round. */
 static void
 stage_pass (Compile *c, guint stage, LayerPass pass)
 {
   PassCost *out = &c->stage[stage].pass[pass], more;
+  gboolean forward = pass == LP_FORWARD, last = stage + 1 == c->sl->n_stages;
+  SimTime host = 0;
   if (c->times != NULL) {
     measured_pass (c, pass, out);
     return;
   }
   memset (out, 0, sizeof *out);
-  for (gint64 i = 0; i < c->sl->n_layers[stage]; i++)
-    pass_cost_add (out, compile_layer_cost (c, c->sl->first_layer[stage] + i, pass));
-  if (stage == 0) {
-    embedding_pass_cost (&c->p, pass, &more);
-    pass_cost_add (out, &more);
-  }
-  if (stage + 1 == c->sl->n_stages) {
-    head_pass_cost (&c->p, pass, &more);
-    pass_cost_add (out, &more);
-    if (c->s->model.mtp_layers > 0)
-      mtp_pass_cost (&c->p, pass, &more);
-    for (gint64 i = 0; i < c->s->model.mtp_layers; i++)
-      pass_cost_add (out, &more);
-  }
-  compile_host_gap (c, out);
+  memset (&more, 0, sizeof more);
   if (pass != LP_WEIGHT_GRAD)
-    out->host += compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
+    more.host = compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
+  add_part (c, out, &host, &more);
+  if (last && !forward)
+    add_head (c, pass, out, &host);
+  if (stage == 0)
+    embedding_pass_cost (&c->p, pass, &more);
+  if (stage == 0 && forward)
+    add_part (c, out, &host, &more);
+  for (gint64 i = 0; i < c->sl->n_layers[stage]; i++)
+    add_part (c, out, &host, compile_layer_cost (c, c->sl->first_layer[stage] + i, pass));
+  if (stage == 0 && !forward)
+    add_part (c, out, &host, &more);
+  if (last && forward)
+    add_head (c, pass, out, &host);
+  compile_host_gap (c, out);
 }
 
 StageParams
@@ -147,14 +196,23 @@ compile_bucket_full (const Compile *c, double params)
 typedef struct {
   StageParams filled;
   SimTime queue;
+  SimTime device, host; /* since the pass began, where they are in step */
 } Beside;
 
 static void
 piece_beside (Compile *c, Beside *b, PassCost *pc, StageParams params)
 {
+  if (c->s->software.dp_overlap_slowdown > 1)
+    compile_slow_beside (c, pc, b->queue);
+  if (in_step (c)) { /* as in add_issued */
+    SimTime wait = MAX (0, b->host + pc->host - (b->device + pc->total));
+    pc->part[PART_HOST] += wait;
+    pc->total += wait;
+    b->device += pc->total;
+    b->host += pc->host;
+  }
   if (c->s->software.dp_overlap_slowdown <= 1)
     return;
-  compile_slow_beside (c, pc, b->queue);
   b->queue = MAX (0, b->queue - pc->total);
   b->filled.dense += params.dense;
   b->filled.experts += params.experts;
@@ -193,6 +251,8 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   PassCost more;
   Beside beside = {.queue = 0};
   guint n = 0;
+  if (pass != LP_WEIGHT_GRAD)
+    beside.host = compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
   if (stage + 1 == c->sl->n_stages) {
     head_pass_cost (&c->p, pass, &more);
     params[n].dense = c->s->model.tied_embeddings && c->s->model.graph == NULL && c->sl->n_stages == 1

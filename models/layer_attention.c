@@ -25,6 +25,14 @@ core_dims (const Pricing *p, Core *c)
   c->eb = p->act_bytes;
 }
 
+/* Megatron's fused softmax works on four rows of the batch of heads at once, and on no other number
+ * (fused_softmax.py, is_kernel_available). */
+static gboolean
+softmax_fuses (const Emit *e, gint64 batch)
+{
+  return e->p->s->software.fused_softmax && batch % 4 == 0;
+}
+
 static void
 unfused_forward (Emit *e, const Core *c)
 {
@@ -32,11 +40,14 @@ unfused_forward (Emit *e, const Core *c)
   gint64 batch = c->b * c->a, sq = c->s / e->p->s->parallel.cp;
   double el = (double)batch * (double)sq * (double)c->s;
   emit_gemm (e, "scores", GEMM_FORWARD, sq, c->s, c->hd, batch);
-  if (sw->fused_softmax) {
+  if (softmax_fuses (e, batch)) {
     emit_memory (e, "softmax", MEMK_SOFTMAX_FWD, el * 2.0 * c->eb);
-  } else { /* scale, mask, fp32 softmax, cast */
-    emit_memory (e, "scale and mask", MEMK_ELEMENTWISE, el * 4.0 * c->eb);
-    emit_memory (e, "softmax", MEMK_SOFTMAX_FWD, el * (c->eb + 4.0 + 4.0 + c->eb));
+  } else { /* one kernel each, in fp32: forward_torch_softmax of the same file */
+    emit_memory (e, "scores to fp32", MEMK_ELEMENTWISE, el * (c->eb + 4.0));
+    emit_memory (e, "scale", MEMK_ELEMENTWISE, el * (4.0 + 4.0));
+    emit_memory (e, "mask", MEMK_ELEMENTWISE, el * (4.0 + 1.0 + 4.0));
+    emit_memory (e, "softmax", MEMK_SOFTMAX_FWD, el * (4.0 + 4.0));
+    emit_memory (e, "softmax to 16 bits", MEMK_ELEMENTWISE, el * (4.0 + c->eb));
   }
   if (sw->dropout)
     emit_memory (e, "attention dropout", MEMK_ELEMENTWISE, el * (2.0 * c->eb + 1.0));
@@ -57,11 +68,14 @@ unfused_backward (Emit *e, const Core *c)
   emit_gemm (e, "values dv", GEMM_DGRAD, c->s, c->hdv, sq, batch);
   if (sw->dropout)
     emit_memory (e, "attention dropout backward", MEMK_ELEMENTWISE, el * (2.0 * c->eb + 1.0));
-  if (sw->fused_softmax) {
+  if (softmax_fuses (e, batch)) {
     emit_memory (e, "softmax backward", MEMK_SOFTMAX_BWD, el * 3.0 * c->eb);
   } else {
-    emit_memory (e, "softmax backward", MEMK_SOFTMAX_BWD, el * (3.0 * 4.0 + 2.0 * c->eb));
-    emit_memory (e, "mask backward", MEMK_ELEMENTWISE, el * 4.0 * c->eb);
+    emit_memory (e, "softmax grad to fp32", MEMK_ELEMENTWISE, el * (c->eb + 4.0));
+    emit_memory (e, "softmax backward", MEMK_SOFTMAX_BWD, el * 3.0 * 4.0);
+    emit_memory (e, "mask backward", MEMK_ELEMENTWISE, el * (4.0 + 1.0 + 4.0));
+    emit_memory (e, "scale backward", MEMK_ELEMENTWISE, el * (4.0 + 4.0));
+    emit_memory (e, "scores grad to 16 bits", MEMK_ELEMENTWISE, el * (4.0 + c->eb));
   }
   emit_gemm (e, "scores dq", GEMM_DGRAD, sq, c->hd, c->s, batch);
   emit_gemm (e, "scores dk", GEMM_DGRAD, c->s, c->hd, sq, batch);

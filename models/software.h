@@ -42,9 +42,10 @@ typedef struct {
   double optimizer_state_bytes;   /* master + moments, per parameter */
   double optimizer_traffic_bytes; /* read + written per parameter by the update */
   OptimizerKind optimizer;
-  gint64 vocab_pad;    /* padded to a multiple of vocab_pad * tp */
-  double xent_passes;  /* times the logits are read or written by loss forward + backward */
-  double logits_bytes; /* bytes per logit held for backward (fp16 copy, fp32 …) */
+  gint64 vocab_pad;           /* padded to a multiple of vocab_pad * tp */
+  gboolean vocab_pad_divided; /* only a vocabulary that tp divides is padded */
+  double xent_passes;         /* times the logits are read or written by loss forward + backward */
+  double logits_bytes;        /* bytes per logit held for backward (fp16 copy, fp32 …) */
   gboolean
       recompute_early_stop; /* full recomputation ends with the last tensor that backward needs:
                              * torch.utils.checkpoint without reentry since PyTorch 2.1 */
@@ -75,7 +76,8 @@ typedef struct {
                              * ranks: it is checked afterwards (zero-bubble pipelines), and a rank
                              * begins its next step when it is done with its own */
   gboolean pp_overlap;      /* sends do not block the compute stream */
-  gboolean p2p_sync;        /* the host waits for each p2p batch (torch.cuda.synchronize) */
+  gboolean p2p_sync;        /* the host waits for the device after each pass: torch.cuda.synchronize
+                             * in each p2p batch and in the timers round forward and backward */
   gboolean
       pp_scatter_gather; /* sequence is split over tp for the transfer, then gathered (Megatron) */
   double pp_elem_bytes;  /* bytes per activation element sent between stages */

@@ -38,6 +38,8 @@ spec_microbatches (const Spec *s)
 gint64
 spec_padded_vocab (const Spec *s)
 {
+  if (s->software.vocab_pad_divided && s->parallel.tp == 1)
+    return s->model.vocab;
   gint64 unit = MAX (s->software.vocab_pad, 1) * s->parallel.tp;
   return (s->model.vocab + unit - 1) / unit * unit;
 }

@@ -103,7 +103,7 @@ static const SwitchField optional_switches[] = {
     SW (dp_reduce_every),     SW (recompute_early_stop), SW (fsdp_root_held),
     SW (fsdp_barrier),        SW (fsdp_replicas_last),   SW (post_validation),
     SW (no_sharded_pipeline), SW (bias_kernel),          SW (fused_batch_norm),
-    SW (no_grad_norm),
+    SW (no_grad_norm),        SW (vocab_pad_divided),
 };
 
 static gboolean

@@ -12,10 +12,12 @@ enum {
   CELL_SOURCE,
   CELL_VP,
   CELL_SEQ,
+  CELL_GPUS,
   CELL_COUNT
 };
-static const char *const cell_names[] = {"framework",   "comments",     "gpu", "model", "precision",
-                                         "metric_note", "source_title", "vp",  "seq_len", NULL};
+static const char *const cell_names[] = {
+    "framework",    "comments", "gpu",     "model",    "precision", "metric_note",
+    "source_title", "vp",       "seq_len", "num_gpus", NULL};
 G_STATIC_ASSERT (G_N_ELEMENTS (cell_names) == CELL_COUNT + 1);
 
 typedef struct {
@@ -164,7 +166,8 @@ set_no_grad_norm (Spec *s, const char *value)
   return s->software.no_grad_norm || strcmp (value, "false") == 0;
 }
 
-/* Of an update that is not fused, which depends on the optimizer and on the tensors of the model. */
+/* Of an update that is not fused, which depends on the optimizer and on the tensors of the model.
+ */
 static gboolean
 set_host_optimizer (Spec *s, const char *value)
 {
@@ -180,6 +183,12 @@ set_tp_overlap (Spec *s, const char *value)
     return FALSE;
   s->software.tp_overlap = (TpOverlap)v;
   return TRUE;
+}
+
+static gboolean
+set_recompute (Spec *s, const char *value)
+{
+  return recompute_parse (value, &s->train.recompute, &s->train.recompute_modules);
 }
 
 static const struct {
@@ -200,6 +209,7 @@ static const struct {
     {"no_grad_norm", set_no_grad_norm},
     {"host_optimizer_us", set_host_optimizer},
     {"tp_overlap", set_tp_overlap},
+    {"recompute", set_recompute},
 };
 
 static gboolean
@@ -216,9 +226,9 @@ apply_one (Spec *s, const char *set, const char *value)
 static gboolean
 read_setting (const JsonRef *obj, Setting *s, GError **error)
 {
-  static const char *const keys[] = {"framework", "comments",    "gpu",          "model",
-                                     "precision", "metric_note", "source_title", "vp", "seq_len",
-                                     "set",       "value",       "why",          NULL};
+  static const char *const keys[] = {"framework",   "comments",     "gpu",     "model", "precision",
+                                     "metric_note", "source_title", "vp",      "set",   "value",
+                                     "why",         "num_gpus",     "seq_len", NULL};
   const char *set = NULL, *value = NULL;
   if (!json_check_keys (obj, keys, error) || !json_get_string (obj, "set", &set, error) ||
       !json_get_string (obj, "value", &value, error))
