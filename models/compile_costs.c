@@ -255,9 +255,10 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
     beside.host = compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
   if (stage + 1 == c->sl->n_stages) {
     head_pass_cost (&c->p, pass, &more);
-    params[n].dense = c->s->model.tied_embeddings && c->s->model.graph == NULL && c->sl->n_stages == 1
-                          ? 0
-                          : stage_output_params (c->s);
+    params[n].dense =
+        c->s->model.tied_embeddings && c->s->model.graph == NULL && c->sl->n_stages == 1
+            ? 0
+            : stage_output_params (c->s);
     piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
     if (c->s->model.mtp_layers > 0) {

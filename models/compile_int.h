@@ -16,7 +16,7 @@ typedef struct {
 } StageCost;
 
 typedef struct Fsdp Fsdp;
-#define PAIR_KINDS  8 /* MoE or dense, full attention among windows, delta rule */
+#define PAIR_KINDS  8                /* MoE or dense, full attention among windows, delta rule */
 #define LAYER_KINDS GRAPH_MAX_BLOCKS /* … or blocks of a graph */
 
 typedef struct {

@@ -109,7 +109,8 @@ emit_conv (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 
     return;
   if (role == GEMM_WGRAD) { /* the sum over all images is cut until the SMs are full */
     double tiles = ceil ((double)m / CONV_TILE) * ceil ((double)n / CONV_TILE) * (double)groups;
-    gint64 cuts = (gint64)CLAMP (2.0 * gpu_sm_count (s->gpu) / tiles, 1.0, (double)k / CONV_TILE + 1);
+    gint64 cuts =
+        (gint64)CLAMP (2.0 * gpu_sm_count (s->gpu) / tiles, 1.0, (double)k / CONV_TILE + 1);
     shape.batch = groups * cuts;
     shape.k = MAX (k / cuts, 1);
   }

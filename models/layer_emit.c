@@ -146,8 +146,8 @@ column_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint6
     emit_gemm (e, name, GEMM_DGRAD, tokens, k, n, 1);
     if (overlap)
       e->join = MAX (e->join, gathered);
-    reduced = emit_tp_comm (e, is_sp (e) ? "tp reduce-scatter" : "tp all-reduce", red,
-                            tp_bytes (e), overlap && both);
+    reduced = emit_tp_comm (e, is_sp (e) ? "tp reduce-scatter" : "tp all-reduce", red, tp_bytes (e),
+                            overlap && both);
   } else if (is_sp (e)) {
     emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, op_bytes (e, COLL_ALL_GATHER), FALSE);
   }

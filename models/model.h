@@ -2,7 +2,8 @@
  *
  * Counts are exact integers: parameters equal those of the published implementation to the unit.
  * Decoder transformers of the GPT and Llama kinds, with MoE, MLA and MTP fields for those that have
- * them; networks of other kinds are lists of operators (graph.h). Padding of the vocabulary is the framework's matter and is not in here (see software.h).
+ * them; networks of other kinds are lists of operators (graph.h). Padding of the vocabulary is the
+ * framework's matter and is not in here (see software.h).
  */
 #ifndef CLUSTERSIM_MODEL_H
 #define CLUSTERSIM_MODEL_H

@@ -280,9 +280,11 @@ check_shape (const Spec *s, const char **key, GError **error)
       return FALSE;
     }
   } else if (!must_divide ("heads", m->heads, "tp", p->tp, "parallel.tp", key, error) ||
-      (dense && !must_divide ("ffn_hidden", m->ffn_hidden, "tp", p->tp, "parallel.tp", key, error)))
+             (dense &&
+              !must_divide ("ffn_hidden", m->ffn_hidden, "tp", p->tp, "parallel.tp", key, error)))
     return FALSE;
-  if (m->graph == NULL && m->kv_lora_rank == 0 && m->kv_heads % p->tp != 0 && p->tp % m->kv_heads != 0)
+  if (m->graph == NULL && m->kv_lora_rank == 0 && m->kv_heads % p->tp != 0 &&
+      p->tp % m->kv_heads != 0)
     return must_divide ("kv_heads", m->kv_heads, "tp", p->tp, "parallel.tp", key, error);
   if (p->layout != NULL)
     return check_layout (s, key, error);

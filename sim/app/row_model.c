@@ -38,6 +38,16 @@ agreeing (const RunContext *c, guint row, const ModelSpec *known)
   return known->num_experts > 0 && known->hidden == hidden && known->heads == heads ? known : NULL;
 }
 
+/* A row without a shape: its model has one size only, or is of the size that the row states. */
+static gboolean
+has_size_of (const RunContext *c, guint row, const ModelSpec *m)
+{
+  double stated = 0, count = (double)model_params_total (m) * 1e-9;
+  if (!row_number (c, row, "params_b", &stated))
+    return m->graph->images && m->graph->sample_tokens == 1;
+  return stated > 0.9 * count && stated < 1.1 * count;
+}
+
 /* A model of operators, with the sizes that the row states. */
 static gboolean
 row_graph (const RunContext *c, guint row, const char *name, ModelSpec *m, char **reason)
@@ -56,6 +66,11 @@ row_graph (const RunContext *c, guint row, const char *name, ModelSpec *m, char 
     model_init (m);
     return row_skip (reason, "%s", err->message);
   }
+  if (!row_integer (c, row, "hidden", &layers) && !has_size_of (c, row, m))
+    return row_skip (reason,
+                     "neither its shape is stated nor a number of parameters near that of "
+                     "the architecture %s",
+                     name);
   if (row_integer (c, row, "num_layers", &layers) && m->num_layers % layers != 0)
     return row_skip (reason, "the row has %" G_GINT64_FORMAT " layers, %s %" G_GINT64_FORMAT,
                      layers, name, m->num_layers);

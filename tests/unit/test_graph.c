@@ -249,6 +249,25 @@ test_input_pipeline (void)
   prediction_clear (&held);
 }
 
+/* Gradients held to a rate of 1 GB/s: a ring of 8 moves 2 x 7/8 of 2 bytes for each of 25,557,032
+ * parameters past every rank; and the fixed time of a step with several ranks. */
+static void
+test_slow_transport (void)
+{
+  static const char *const sets[] = {
+      "software.dp_overlap_grad=false",
+      "software.dp_rate_max_Bps={\"value\":1e9,\"kind\":\"assumed\",\"source\":\"a test\"}",
+      "software.dp_step_us.value=1000", NULL};
+  Spec s;
+  Prediction p;
+  g_autoptr (GError) error = NULL;
+  load ("resnet-50-dgx1", sets, &s);
+  g_assert_true (predict (&s, NULL, NULL, &p, &error));
+  g_assert_cmpfloat_with_epsilon (p.part_s[PART_DP_COMM], 1.75 * 2 * 25557032 / 1e9 + 1e-3, 1e-6);
+  prediction_clear (&p);
+  spec_clear (&s);
+}
+
 /* Images of a node do not see a sequence length; sequences need one. */
 static void
 test_sample_tokens (void)
@@ -275,6 +294,7 @@ main (int argc, char **argv)
   g_test_add_func ("/graph/memory", test_memory);
   g_test_add_func ("/graph/tensor-parallel", test_tensor_parallel);
   g_test_add_func ("/graph/input-pipeline", test_input_pipeline);
+  g_test_add_func ("/graph/slow-transport", test_slow_transport);
   g_test_add_func ("/graph/sample-tokens", test_sample_tokens);
   return g_test_run ();
 }
