@@ -59,6 +59,9 @@ typedef struct {
   double dense;   /* reduced over dp*cp */
   double experts; /* routed experts: reduced over the ranks with the same ones (edp) */
 } StageParams;
+/* … of the input and of the output, whose tied table counts here too. */
+double stage_input_params (const Spec *s);
+double stage_output_params (const Spec *s);
 StageParams stage_params_per_rank (const Spec *s, const StageLayers *sl, guint stage);
 
 /* Measured times of one stage and micro-batch in place of the device model (validate

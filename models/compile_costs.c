@@ -20,6 +20,8 @@ guint
 compile_layer_kind (const Spec *s, gint64 layer)
 {
   const ModelSpec *m = &s->model;
+  if (m->graph != NULL)
+    return m->graph->layer[layer] - GRAPH_LAYERS;
   guint k = model_layer_is_moe (m, layer) ? 1 : 0;
   if (m->sliding_window > 0 && model_layer_window (m, layer) == 0)
     k += 2;
@@ -222,6 +224,14 @@ compile_scoped (const Compile *c)
          c->p.groups.shard.ranks < c->p.groups.dp.ranks;
 }
 
+/* Of a gradient on the wire; 32-bit training has no shorter one. */
+static double
+reduce_bytes (const Compile *c)
+{
+  double b = c->s->software.dp_reduce_bytes;
+  return dtype_bytes (c->s->train.precision) >= 4 ? MAX (b, 4.0) : b;
+}
+
 double
 compile_reduce_s (const Compile *c, const CollGroup *group, double params)
 {
@@ -231,20 +241,24 @@ compile_reduce_s (const Compile *c, const CollGroup *group, double params)
     return 0;
   if (s->parallel.compression != COMPRESS_NONE)
     return compress_reduce_s (s, group, params);
-  double bytes = params * s->software.dp_reduce_bytes;
+  double bytes = params * reduce_bytes (c), n = (double)group->ranks;
   const CollGroup *shard = &c->p.groups.shard;
   if (group == &c->p.groups.dp && compile_scoped (c))
     return coll_time_s (s->fabric, COLL_REDUCE_SCATTER, shard, bytes, NULL) +
            coll_time_s (s->fabric, COLL_ALL_REDUCE, &c->p.groups.replica,
                         bytes / (double)shard->ranks, NULL);
-  return coll_time_s (s->fabric, op, group, bytes, NULL);
+  double t = coll_time_s (s->fabric, op, group, bytes, NULL);
+  if (s->software.dp_rate_max_Bps > 0) /* bus rate: 2 (n-1)/n of the bytes pass each link */
+    t = MAX (t, (op == COLL_ALL_REDUCE ? 2.0 : 1.0) * (n - 1) / n * bytes /
+                    s->software.dp_rate_max_Bps);
+  return t;
 }
 
 gboolean
 compile_bucket_full (const Compile *c, double params)
 {
   const SoftwareProfile *sw = &c->s->software;
-  return sw->dp_bucket_bytes > 0 && params * sw->dp_reduce_bytes >= sw->dp_bucket_bytes;
+  return sw->dp_bucket_bytes > 0 && params * reduce_bytes (c) >= sw->dp_bucket_bytes;
 }
 
 /* Reductions under way while the last backward goes on: gradients that fill the bucket at hand, and
@@ -303,7 +317,6 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   StageCost *sc = &c->stage[stage];
   guint32 *costs = g_new (guint32, c->sl->n_layers[stage] + 3);
   StageParams *params = g_new0 (StageParams, c->sl->n_layers[stage] + 3);
-  double table = (double)c->p.vocab_padded * (double)c->s->model.hidden / (double)c->s->parallel.tp;
   double trained = c->s->train.adapter_rank > 0 ? 0 : 1; /* with adapters tables are frozen */
   PassCost more;
   Beside beside = {.queue = 0};
@@ -312,7 +325,10 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
     beside.host = compile_ticks (c, c->s->software.host_microbatch_us * 1e-6);
   if (stage + 1 == c->sl->n_stages) {
     compile_head_cost (c, pass, &more);
-    params[n].dense = c->s->model.tied_embeddings && c->sl->n_stages == 1 ? 0 : trained * table;
+    params[n].dense =
+        c->s->model.tied_embeddings && c->s->model.graph == NULL && c->sl->n_stages == 1
+            ? 0
+            : trained * stage_output_params (c->s);
     piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
   }
@@ -331,7 +347,7 @@ stage_pieces (Compile *c, guint stage, LayerPass pass)
   }
   if (stage == 0) {
     embedding_pass_cost (&c->p, pass, &more);
-    params[n].dense = trained * (table + (double)(c->s->model.max_positions * c->s->model.hidden));
+    params[n].dense = trained * stage_input_params (c->s);
     piece_beside (c, &beside, &more, params[n]);
     costs[n++] = program_cost_parts (c->b, more.part);
   }

@@ -154,6 +154,8 @@ optimizer_s (const Compile *c, StageParams held, guint rank)
   if (spec_narrow (s)) /* quantised copies of the weights, made once a step */
     update += gpu_cast_fp8_s (s->gpu, (all.dense + all.experts) *
                                           (2.0 + 2.0 * dtype_bytes (s->train.precision)) / 3.0);
+  if (s->software.no_grad_norm)
+    return update;
   /* norm and scaling read the gradients once more */
   return update + gpu_memory_s (s->gpu, MEMK_STREAM, params * s->software.grad_bytes);
 }
@@ -194,11 +196,11 @@ compile_end (Row *w)
     program_wait (c->b, STREAM_DP, PEER_SELF, STREAM_COMPUTE, program_count (c->b, STREAM_COMPUTE));
   }
   /* gradient norm over all ranks: everybody waits for the last */
-  double norm = s->cluster.gpus > 1
+  double norm = s->cluster.gpus > 1 && !sw->no_grad_norm
                     ? coll_time_s (s->fabric, COLL_ALL_REDUCE, &c->p.groups.all, 8.0, NULL)
                     : 0;
   program_op (c->b, STREAM_COMPUTE, OP_COLL,
-              program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm)),
+              program_cost (c->b, PART_OPTIMIZER, compile_ticks (c, norm * sw->norm_collectives)),
               OP_TAG (TAG_GRAD_NORM, 0, 0));
   if (c->barrier)
     program_group (c->b, STREAM_COMPUTE, COMPILE_SLOT_STEP);
@@ -209,6 +211,7 @@ compile_end (Row *w)
   parts[PART_OPTIMIZER] =
       compile_ticks (c, optimizer_s (c, params, w->rank) + sw->host_optimizer_us * 1e-6);
   parts[PART_HOST] = compile_ticks (c, sw->host_step_us * 1e-6);
+  parts[PART_DP_COMM] = compile_ticks (c, compile_has_dp (c) ? sw->dp_step_us * 1e-6 : 0);
   program_op (c->b, STREAM_COMPUTE, OP_COMPUTE, program_cost_parts (c->b, parts),
               OP_TAG (TAG_OPTIMIZER, 0, 0));
   if (compile_gathers_params (c) && !sw->dp_overlap_param) {

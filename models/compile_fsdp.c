@@ -79,12 +79,6 @@ add_both (const Compile *c, Unit *u, StageParams p)
     add_params (&u->trained, p);
 }
 
-static double
-table_params (const Compile *c)
-{
-  return (double)c->p.vocab_padded * (double)c->s->model.hidden / (double)c->s->parallel.tp;
-}
-
 static void
 stage_units (Compile *c, guint stage, StageUnits *su)
 {
@@ -98,8 +92,7 @@ stage_units (Compile *c, guint stage, StageUnits *su)
   if (first) {
     root = add_unit (su, sw->fsdp_root_held);
     add_piece (su, PIECE_EMBEDDING, root, 0, 0);
-    add_both (c, &su->unit[root],
-              (StageParams){table_params (c) + (double)(m->max_positions * m->hidden), 0});
+    add_both (c, &su->unit[root], (StageParams){stage_input_params (c->s), 0});
   }
   for (gint64 i = 0; i < n; i += per) {
     guint u = add_unit (su, FALSE);
@@ -120,12 +113,12 @@ stage_units (Compile *c, guint stage, StageUnits *su)
     add_both (c, &su->unit[u], (StageParams){(double)r.dense * part, (double)r.experts * part});
   }
   if (last) {
-    gboolean shared = first && m->tied_embeddings;
+    gboolean shared = first && m->tied_embeddings && m->graph == NULL;
     if (!first || !(sw->fsdp_root_held || shared))
       root = add_unit (su, sw->fsdp_root_held);
     add_piece (su, PIECE_HEAD, root, 0, 0);
     if (!shared)
-      add_both (c, &su->unit[root], (StageParams){table_params (c), 0});
+      add_both (c, &su->unit[root], (StageParams){stage_output_params (c->s), 0});
   }
   if (su->n_pieces == 0) /* a stage without layers: only passes on what comes */
     add_piece (su, PIECE_LAYERS, add_unit (su, FALSE), 0, 0);

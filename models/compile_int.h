@@ -16,7 +16,8 @@ typedef struct {
 } StageCost;
 
 typedef struct Fsdp Fsdp;
-#define LAYER_KINDS 16 /* MoE or dense, full attention among windows, delta rule, recomputed */
+#define PAIR_KINDS  16 /* MoE or dense, full attention among windows, delta rule, recomputed */
+#define LAYER_KINDS GRAPH_MAX_BLOCKS /* … or blocks of a graph */
 
 typedef struct {
   const Spec *s;
@@ -29,8 +30,8 @@ typedef struct {
   StageCost *stage;
   PassCost layer[LAYER_KINDS][LP_COUNT]; /* memo by kind of layer */
   gboolean have[LAYER_KINDS][LP_COUNT];
-  PassCost pair[LAYER_KINDS][LAYER_KINDS]; /* memo of forward beside backward */
-  gboolean have_pair[LAYER_KINDS][LAYER_KINDS];
+  PassCost pair[PAIR_KINDS][PAIR_KINDS]; /* memo of forward beside backward */
+  gboolean have_pair[PAIR_KINDS][PAIR_KINDS];
   guint32 *paired;       /* per action: index of the partner + 1, 0 alone; NULL without overlap */
   GHashTable *pair_cost; /* of compile_pairs.c: index + 1 of a cost; only looked up */
   guint32 *send_cost;    /* per stage: of what passes between it and the next, either way */

@@ -56,6 +56,7 @@ typedef struct {
   GemmRole role;
   gboolean
       accumulate; /* output is read, added to and written as fp32 (fused gradient accumulation) */
+  double bytes;   /* memory traffic where it is not that of the operands (implicit GEMM); 0: is */
 } GemmShape;
 
 typedef struct {

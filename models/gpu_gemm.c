@@ -55,6 +55,8 @@ gemm_bytes (const GemmShape *s)
   double elem = dtype_bytes (s->dtype);
   double out = elem < 2 ? 2 : elem; /* 8-bit and 4-bit operands give 16-bit results */
 
+  if (s->bytes > 0)
+    return s->bytes;
   if (s->accumulate)
     out = 8; /* fp32 read and written */
   return (double)s->batch * ((m * k + k * n) * elem + m * n * out);

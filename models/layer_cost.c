@@ -1,5 +1,6 @@
 #include "layer_cost.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "exec.h"
@@ -85,6 +86,37 @@ emit_gemm (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 
     e->host_us += s->software.host_expert_us * (double)batch;
   }
   record (e, name, "gemm", t, 2.0 * (double)m * (double)n * (double)k * (double)batch, 0, FALSE);
+  put_compute (e, t);
+  e->kernels++;
+}
+
+/* Side of the output tiles that the cuts of a weight gradient count. */
+#define CONV_TILE 128
+
+void
+emit_conv (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 k, gint64 groups,
+           double bytes)
+{
+  const Spec *s = e->p->s;
+  GemmShape shape = {.m = m,
+                     .n = n,
+                     .k = k,
+                     .batch = groups,
+                     .dtype = e->p->gemm_dtype,
+                     .role = role,
+                     .bytes = bytes};
+  if (m <= 0 || n <= 0 || k <= 0 || groups <= 0)
+    return;
+  if (role == GEMM_WGRAD) { /* the sum over all images is cut until the SMs are full */
+    double tiles = ceil ((double)m / CONV_TILE) * ceil ((double)n / CONV_TILE) * (double)groups;
+    gint64 cuts =
+        (gint64)CLAMP (2.0 * gpu_sm_count (s->gpu) / tiles, 1.0, (double)k / CONV_TILE + 1);
+    shape.batch = groups * cuts;
+    shape.k = MAX (k / cuts, 1);
+  }
+  double t = gpu_gemm_s (s->gpu, &shape, s->software.gemm_duty) / s->software.conv_efficiency;
+  record (e, name, "conv", t, 2.0 * (double)m * (double)n * (double)k * (double)groups, bytes,
+          FALSE);
   put_compute (e, t);
   e->kernels++;
 }

@@ -1,7 +1,7 @@
 /* The kernels of a dense transformer layer, forward and backward, in the order a framework issues
  * them. Bytes per element: activations act_bytes (2 in 16-bit training), dropout masks 1, fp32 4.
  */
-#include "layer_emit.h"
+#include "graph_emit.h"
 
 #include "adapter.h"
 
@@ -29,9 +29,11 @@ dims (const Pricing *p, Dims *d)
 }
 
 static double
-tp_bytes (const Pricing *p)
+tp_bytes (const Emit *e)
 {
-  return (double)p->tokens * (double)p->s->model.hidden * p->act_bytes;
+  const Pricing *p = e->p;
+  double scale = e->message_scale > 0 ? e->message_scale : 1.0;
+  return scale * (double)p->tokens * (double)p->s->model.hidden * p->act_bytes;
 }
 
 /* Gathers of a linear layer's input; reductions always move activations. */
@@ -40,7 +42,7 @@ op_bytes (const Emit *e, CollOp op)
 {
   gboolean narrow =
       op == COLL_ALL_GATHER && !e->wide && spec_narrow (e->p->s) && e->p->s->software.fp8_tp_gather;
-  return narrow ? tp_bytes (e->p) / e->p->act_bytes : tp_bytes (e->p);
+  return narrow ? tp_bytes (e) / e->p->act_bytes : tp_bytes (e);
 }
 
 static gboolean
@@ -99,7 +101,7 @@ row_forward (Emit *e, const char *name, gint64 tokens, gint64 n, gint64 k)
   emit_adapter_forward (e, name, tokens, n, k);
   if (!pipelined)
     emit_tp_comm (e, is_sp (e) ? "tp reduce-scatter" : "tp all-reduce",
-                  is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, tp_bytes (e->p), FALSE);
+                  is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, tp_bytes (e), FALSE);
 }
 
 /* Of the gradient that micro-batches add up in; a second, 16-bit one beside it is memory only. */
@@ -151,8 +153,8 @@ column_backward (Emit *e, const char *name, LayerPass pass, gint64 tokens, gint6
     emit_adapter_dgrad (e, name, tokens, n, k);
     if (overlap)
       e->join = MAX (e->join, gathered);
-    reduced = emit_tp_comm (e, is_sp (e) ? "tp reduce-scatter" : "tp all-reduce", red,
-                            tp_bytes (e->p), overlap && both);
+    reduced = emit_tp_comm (e, is_sp (e) ? "tp reduce-scatter" : "tp all-reduce", red, tp_bytes (e),
+                            overlap && both);
   } else if (is_sp (e)) {
     emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, op_bytes (e, COLL_ALL_GATHER), FALSE);
   }
@@ -444,6 +446,10 @@ emit_layer (Emit *e, gint64 layer, LayerPass pass)
 {
   const Spec *s = e->p->s;
   Dims d;
+  if (s->model.graph != NULL) {
+    emit_graph_layer (e, layer, pass);
+    return;
+  }
   dims (e->p, &d);
   if (pass == LP_FORWARD) {
     e->host_layer_us += s->software.host_layer_fwd_us;
@@ -518,6 +524,10 @@ emit_embedding (Emit *e, gint64 layer, LayerPass pass)
   const Spec *s = e->p->s;
   const ModelSpec *m = &s->model;
   Dims d;
+  if (m->graph != NULL) {
+    emit_graph_block (e, &m->graph->blocks[GRAPH_INPUT], pass);
+    return;
+  }
   dims (e->p, &d);
   (void)layer;
   double act = (double)d.T * (double)d.h * d.a;
@@ -525,7 +535,7 @@ emit_embedding (Emit *e, gint64 layer, LayerPass pass)
   CollOp op = is_sp (e) ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE;
   if (pass == LP_FORWARD) {
     emit_memory (e, "embedding", MEMK_EMBEDDING, 2.0 * act);
-    emit_tp_comm (e, "tp embedding", op, tp_bytes (e->p), FALSE);
+    emit_tp_comm (e, "tp embedding", op, tp_bytes (e), FALSE);
     if (m->max_positions > 0)
       emit_memory (e, "position add", MEMK_ELEMENTWISE, 3.0 * act);
     if (m->embedding_norm)
@@ -539,7 +549,7 @@ emit_embedding (Emit *e, gint64 layer, LayerPass pass)
   if (m->embedding_norm)
     norm_backward (e, &d, d.Tsp, d.h);
   if (is_sp (e))
-    emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
+    emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e), FALSE);
   emit_memory (e, "embedding grad", MEMK_EMBEDDING, 3.0 * act);
   /* a dense gradient table is zeroed, written and added to the main gradient; a tied one of sharded
    * parameters to the head's */
@@ -579,6 +589,12 @@ emit_head (Emit *e, gint64 layer, LayerPass pass)
   const Spec *s = e->p->s;
   const ModelSpec *m = &s->model;
   Dims d;
+  if (m->graph != NULL) {
+    e->wide = TRUE;
+    emit_graph_block (e, &m->graph->blocks[GRAPH_OUTPUT], pass);
+    e->wide = FALSE;
+    return;
+  }
   dims (e->p, &d);
   (void)layer;
   gint64 vocab = e->p->vocab_padded / s->parallel.tp;
@@ -612,7 +628,7 @@ emit_mtp_body (Emit *e, gint64 layer, LayerPass pass)
     norm_forward (e, &d, d.Tsp, 2 * d.h);
     emit_memory (e, "mtp join", MEMK_ELEMENTWISE, 4.0 * d.a * (double)d.Tsp * (double)d.h);
     column_forward (e, "mtp projection", d.T, columns, 2 * d.h);
-    emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e->p), FALSE);
+    emit_tp_comm (e, "tp all-gather", COLL_ALL_GATHER, tp_bytes (e), FALSE);
     emit_layer (e, layer, pass);
     return;
   }

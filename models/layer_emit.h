@@ -14,9 +14,10 @@ typedef struct {
   guint32 join;    /* comm operations the next kernel must wait for */
   guint32 join_ep; /* all-to-all operations the next kernel must wait for */
   double beside_s; /* the next kernel runs beside that much of a collective and is slowed by it */
-  double *beside_ep_s; /* all-to-all time that kernels run beside, shared by a pair; or NULL */
-  gboolean wide;       /* GEMMs in 16 bits whatever the precision */
-  gint64 experts;      /* > 0: GEMMs are grouped over so many local experts */
+  double *beside_ep_s;  /* all-to-all time that kernels run beside, shared by a pair; or NULL */
+  double message_scale; /* tp messages over tokens x hidden; 0: 1 */
+  gboolean wide;        /* GEMMs in 16 bits whatever the precision */
+  gint64 experts;       /* > 0: GEMMs are grouped over so many local experts */
   guint kernels, calls;
   double host_us, host_layer_us; /* host_layer_us: the part that graphs can take */
   gboolean overflow;             /* a kernel's time did not fit the clock */
@@ -24,6 +25,9 @@ typedef struct {
 
 void emit_gemm (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 k,
                 gint64 batch);
+/* An implicit GEMM of groups products; bytes: what it reads and writes in place of its operands. */
+void emit_conv (Emit *e, const char *name, GemmRole role, gint64 m, gint64 n, gint64 k,
+                gint64 groups, double bytes);
 void emit_memory (Emit *e, const char *name, MemKernel kind, double bytes);
 void emit_attention (Emit *e, const char *name, const AttnShape *shape);
 /* Collectives: beside FALSE: the next kernel waits for it; TRUE: the caller joins later (returns

@@ -9,6 +9,7 @@
  */
 #include "adapter.h"
 #include "memory.h"
+#include "memory_graph.h"
 
 #define FP32_BYTES 4.0
 #define MASK_BYTES 1.0 /* a dropout mask is one byte an element */
@@ -199,6 +200,8 @@ model_activation_bytes_layer (const Spec *s, gint64 layer_index, Recompute r)
   const Ctx c = context (s);
   const double hidden = c.tokens * (double)m->hidden / c.seq_div;
 
+  if (m->graph != NULL)
+    return graph_kept_bytes (s, graph_layer (m->graph, layer_index), r);
   if (r == RECOMPUTE_FULL) /* the layer's input */
     return c.elem * hidden / (s->software.recompute_partitioned && c.seq_div <= 1 ? c.tp : 1);
   /* inputs of the norms; outputs of those before attention and MLP; masks after both */
@@ -226,6 +229,8 @@ model_working_bytes_layer (const Spec *s, gint64 layer_index, Recompute r)
                          : c.tokens * (double)m->ffn_hidden / c.tp;
   double inner = c.elem * wide * ffn, b;
 
+  if (m->graph != NULL)
+    return graph_working_bytes (s, graph_layer (m->graph, layer_index), r);
   if (unfused (s) && !model_layer_is_linear (m, layer_index)) {
     const double scores = (double)m->heads / c.tp * c.micro * c.seq * (c.seq / c.cp);
     inner = MAX (inner, 2 * c.elem * scores);
@@ -246,6 +251,8 @@ model_activation_bytes_embedding (const Spec *s)
   const Ctx c = context (s);
   const double hidden = c.tokens * (double)s->model.hidden / c.seq_div;
 
+  if (s->model.graph != NULL)
+    return graph_kept_bytes (s, &s->model.graph->blocks[GRAPH_INPUT], RECOMPUTE_NONE);
   return (s->software.dropout ? MASK_BYTES * hidden : 0) +
          (s->model.embedding_norm ? c.elem * hidden : 0);
 }
@@ -253,6 +260,8 @@ model_activation_bytes_embedding (const Spec *s)
 double
 model_activation_bytes_head (const Spec *s)
 {
+  if (s->model.graph != NULL)
+    return graph_kept_bytes (s, &s->model.graph->blocks[GRAPH_OUTPUT], RECOMPUTE_NONE);
   return model_hidden_bytes (s) * (s->model.final_norm ? 2 : 1);
 }
 
@@ -261,5 +270,7 @@ model_logits_bytes (const Spec *s)
 {
   const Ctx c = context (s);
 
+  if (s->model.graph != NULL)
+    return graph_logits_bytes (s);
   return s->software.logits_bytes * c.tokens * (double)spec_padded_vocab (s) / c.tp;
 }

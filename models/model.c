@@ -27,6 +27,7 @@ void
 model_clear (ModelSpec *m)
 {
   g_clear_pointer (&m->name, g_free);
+  g_clear_pointer (&m->graph, graph_unref);
 }
 
 void
@@ -34,6 +35,7 @@ model_copy (ModelSpec *dst, const ModelSpec *src)
 {
   *dst = *src;
   dst->name = g_strdup (src->name);
+  dst->graph = graph_ref (src->graph);
 }
 
 gboolean
@@ -179,5 +181,7 @@ check_attention (const ModelSpec *m, GError **error)
 gboolean
 model_check (const ModelSpec *m, GError **error)
 {
+  if (m->graph != NULL)
+    return check_sizes (m, error) && graph_check (m->graph, error);
   return check_sizes (m, error) && check_attention (m, error) && check_moe (m, error);
 }

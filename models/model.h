@@ -2,11 +2,13 @@
  *
  * Counts are exact integers: parameters equal those of the published implementation to the unit.
  * Decoder transformers of the GPT and Llama kinds, with MoE, MLA and MTP fields for those that have
- * them. Padding of the vocabulary is the framework's matter and is not in here (see software.h).
+ * them; networks of other kinds are lists of operators (graph.h). Padding of the vocabulary is the
+ * framework's matter and is not in here (see software.h).
  */
 #ifndef CLUSTERSIM_MODEL_H
 #define CLUSTERSIM_MODEL_H
 
+#include "graph.h"
 #include "types.h"
 
 typedef enum { NORM_LAYERNORM, NORM_RMSNORM } NormKind;
@@ -54,6 +56,9 @@ typedef struct {
   gint64 index_heads, index_head_dim, index_topk; /* indexer of sparse attention (DeepSeek V3.2) */
   gint64 mtp_layers; /* multi-token-prediction modules trained beside the model */
   gboolean causal;
+  /* Operators in place of the layers above, or NULL. num_layers and hidden are then those of the
+   * graph; what else a decoder has is 1 or nothing. One reference is owned. */
+  ModelGraph *graph;
 } ModelSpec;
 
 void model_init (ModelSpec *m);  /* defaults: causal, final norm, 2 norms, rotary, untied */

@@ -83,6 +83,11 @@ model_flops_core (const ModelSpec *m, gint64 seq, gboolean causal_half)
 {
   double f = 0;
 
+  if (m->graph != NULL) {
+    GraphFlops g;
+    graph_flops (m->graph, seq, causal_half, &g);
+    return g.core;
+  }
   for (gint64 i = 0; i < m->num_layers; i++)
     f += core_flops (m, i, (double)seq, causal_half && m->causal);
   return f;
@@ -99,6 +104,11 @@ head_flops (const ModelSpec *m, double s)
 double
 model_flops_head (const ModelSpec *m, gint64 seq)
 {
+  if (m->graph != NULL) {
+    GraphFlops g;
+    graph_flops (m->graph, seq, FALSE, &g);
+    return g.output;
+  }
   return head_flops (m, (double)seq);
 }
 
@@ -125,6 +135,11 @@ model_flops_forward (const ModelSpec *m, gint64 seq, gboolean causal_half)
   const double head = head_flops (m, s);
   double f = head;
 
+  if (m->graph != NULL) {
+    GraphFlops g;
+    graph_flops (m->graph, seq, causal_half, &g);
+    return g.total;
+  }
   for (gint64 i = 0; i < m->num_layers; i++)
     f += layer_flops (m, i, s, half);
   f += (double)m->mtp_layers *

@@ -168,6 +168,8 @@ model_params_norms (const ModelSpec *m)
 gint64
 model_params_layer (const ModelSpec *m, gint64 i)
 {
+  if (m->graph != NULL)
+    return graph_block_params (graph_layer (m->graph, i), 1);
   return model_params_attention_layer (m, i) + model_params_mlp (m, i) + model_params_norms (m);
 }
 
@@ -204,12 +206,16 @@ head_block (const ModelSpec *m, gint64 vocab)
 gint64
 model_params_embedding (const ModelSpec *m)
 {
+  if (m->graph != NULL)
+    return graph_block_params (&m->graph->blocks[GRAPH_INPUT], 1);
   return block_total (embedding_block (m, m->vocab));
 }
 
 gint64
 model_params_head (const ModelSpec *m)
 {
+  if (m->graph != NULL)
+    return graph_block_params (&m->graph->blocks[GRAPH_OUTPUT], 1);
   return block_total (head_block (m, m->vocab));
 }
 
@@ -228,6 +234,8 @@ model_params_active (const ModelSpec *m)
 {
   gint64 sum = model_params_total (m);
 
+  if (m->graph != NULL)
+    return sum;
   for (gint64 i = 0; i < m->num_layers; i++)
     sum -= model_params_mlp (m, i) - model_params_mlp_active (m, i);
   return sum;
@@ -253,6 +261,10 @@ model_rank_layer (const ModelSpec *m, gint64 i, gint64 tp, gint64 ep, gint64 etp
   RankParams r = {0, 0};
 
   g_assert (tp >= 1 && ep >= 1 && etp >= 1);
+  if (m->graph != NULL) {
+    r.dense = graph_block_params (graph_layer (m->graph, i), tp);
+    return r;
+  }
   r.dense = block_rank (m, mixer_block (m, i), tp) + model_params_norms (m);
   if (model_layer_is_moe (m, i)) {
     const Block expert = mlp_block (m, m->moe_ffn_hidden, m->expert_bias);
@@ -268,12 +280,16 @@ model_rank_layer (const ModelSpec *m, gint64 i, gint64 tp, gint64 ep, gint64 etp
 gint64
 model_rank_embedding (const ModelSpec *m, gint64 vocab, gint64 tp)
 {
+  if (m->graph != NULL)
+    return graph_block_params (&m->graph->blocks[GRAPH_INPUT], tp);
   return block_rank (m, embedding_block (m, vocab), tp);
 }
 
 gint64
 model_rank_head (const ModelSpec *m, gint64 vocab, gint64 tp)
 {
+  if (m->graph != NULL)
+    return graph_block_params (&m->graph->blocks[GRAPH_OUTPUT], tp);
   return block_rank (m, head_block (m, vocab), tp);
 }
 

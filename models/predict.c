@@ -118,6 +118,23 @@ predict_flops (const Spec *s, gboolean causal, double *model, double *hardware)
   *hardware = (passes * forward + flops_again (s, causal, forward)) * per_gpu;
 }
 
+/* The input pipeline of images works ahead, beside the steps: a step cannot be shorter than what it
+ * needs for the samples of a rank, or for those of a node, whose processors all ranks share. */
+static void
+wait_for_data (const Spec *s, Prediction *out)
+{
+  const SoftwareProfile *sw = &s->software;
+  if (s->model.graph == NULL || !s->model.graph->images)
+    return;
+  double samples = (double)s->train.global_batch_sequences / (double)s->cluster.gpus;
+  double ranks = (double)MIN (s->cluster.gpus_per_node, s->cluster.gpus);
+  double data = samples * 1e-6 * MAX (sw->data_rank_sample_us, sw->data_node_sample_us * ranks);
+  if (data <= out->step_s)
+    return;
+  out->part_s[PART_DATA] += data - out->step_s;
+  out->step_s = data;
+}
+
 static void
 rates (const Spec *s, Prediction *out)
 {
@@ -393,6 +410,7 @@ predict (const Spec *s, PredictCache *cache, const PredictOptions *opt, Predicti
                 (outer_wanted (s) ? run_sites (s, t, &sl, opt, out, error)
                                   : run_priced (s, t, &sl, opt, out, error));
   if (ok) {
+    wait_for_data (s, out);
     if (out->step_s > 0)
       rates (s, out);
     out->n_stages = sl.n_stages;

@@ -16,6 +16,9 @@ software_init (SoftwareProfile *s)
   s->host_graph_share = s->host_arm_factor = 1.0;
   s->moe_imbalance = s->moe_gemm_efficiency = 1.0;
   s->vocab_pad = 1;
+  s->activation_passes = s->norm_passes = s->attention_copies = 4.0;
+  s->half_bandwidth = s->conv_efficiency = s->norm_collectives = 1.0;
+  s->batch_norm_reads = 2.0;
   s->fsdp_prefetch = s->fsdp_unit_layers = s->fsdp_net_efficiency = 1.0;
   s->fsdp_root_held = s->fsdp_barrier = TRUE;
 }

@@ -101,6 +101,28 @@ typedef struct {
   gboolean recompute_partitioned; /* kept inputs of recomputed layers are split over tp */
   double gemm_duty;               /* share of time in GEMMs that sets the clocks, 0..1 */
   double compute_scale; /* jitter and clock loss seen in long runs, factor >= 1 on GPU kernels */
+  /* operator lists (graph.h) */
+  gboolean bias_kernel;       /* bias of a linear map or convolution is a kernel of its own */
+  gboolean fused_batch_norm;  /* with the ReLU and the residual add after it */
+  gboolean no_grad_norm;      /* gradients are not clipped: no norm over them and all ranks */
+  double activation_passes;   /* reads and writes of an unfused activation, forward */
+  double norm_passes;         /* … of an unfused norm, forward */
+  double dropout_extra_bytes; /* an element, beside input, output and mask of dropout, forward */
+  double attention_copies;    /* of q, k, v and context: how many are copied to [head, position] */
+  double amp_cast_bytes;      /* per parameter and micro-batch: casts of master weights */
+  double conv_layout_passes;  /* over image in and out of each 16-bit convolution */
+  double conv_layout_passes_tf32; /* … of each TF32 convolution */
+  double half_bandwidth;   /* rate of memory-bound kernels on 16-bit elements over those on 32-bit:
+                            * kernels without vector loads; 1: as the device profile */
+  double conv_efficiency;  /* rate of an implicit-GEMM convolution over a GEMM */
+  double batch_norm_reads; /* of the image: 2, statistics then normalisation; 1, kept on chip */
+  double dp_rate_max_Bps;  /* bus rate of gradient reductions that a transport without NVLink or
+                            * RDMA holds them to; 0: the fabric's */
+  double dp_step_us;       /* exposed once a step with several ranks: negotiation, stragglers */
+  double norm_collectives; /* small all-reduces that the norm of the gradients takes, one after
+                            * another */
+  double data_node_sample_us; /* input pipeline of images: a node's time a sample, all cores */
+  double data_rank_sample_us; /* … a rank's, one process */
   /* experts; the numbers are 0 and 1 in profiles that do not train them */
   EpDispatch ep_dispatch;
   gboolean expert_tp_one;      /* experts are not divided by tp unless etp says so */

@@ -204,6 +204,10 @@ check_scope (const Spec *s, const char **key, GError **error)
         "context parallelism needs a fused attention kernel, the software profile has "
         "unfused attention (allowed: cp 1)",
         key, error);
+  if (p->cp > 1 && s->model.graph != NULL)
+    return unsupported ("parallel.cp",
+                        "a model of operators has no context parallelism (allowed: cp 1)", key,
+                        error);
   return TRUE;
 }
 
@@ -261,10 +265,18 @@ check_shape (const Spec *s, const char **key, GError **error)
   const ParallelSpec *p = &s->parallel;
   const ModelSpec *m = &s->model;
   gboolean dense = !model_layer_is_moe (m, 0) || m->moe_every > 1;
-  if (!must_divide ("heads", m->heads, "tp", p->tp, "parallel.tp", key, error) ||
-      (dense && !must_divide ("ffn_hidden", m->ffn_hidden, "tp", p->tp, "parallel.tp", key, error)))
+  if (m->graph != NULL) {
+    if (!graph_check_tp (m->graph, p->tp, error)) {
+      if (key != NULL)
+        *key = "parallel.tp";
+      return FALSE;
+    }
+  } else if (!must_divide ("heads", m->heads, "tp", p->tp, "parallel.tp", key, error) ||
+             (dense &&
+              !must_divide ("ffn_hidden", m->ffn_hidden, "tp", p->tp, "parallel.tp", key, error)))
     return FALSE;
-  if (m->kv_lora_rank == 0 && m->kv_heads % p->tp != 0 && p->tp % m->kv_heads != 0)
+  if (m->graph == NULL && m->kv_lora_rank == 0 && m->kv_heads % p->tp != 0 &&
+      p->tp % m->kv_heads != 0)
     return must_divide ("kv_heads", m->kv_heads, "tp", p->tp, "parallel.tp", key, error);
   if (p->layout != NULL)
     return check_layout (s, key, error);

@@ -60,6 +60,8 @@ typedef struct {
                            * (torchtitan's selective option); 0 and 1: of every layer */
   gint64 adapter_rank;    /* LoRA: only adapters of this rank are trained; 0: all parameters */
   guint adapter_targets;  /* AdapterTarget bits */
+  double sequence_fill;   /* share of positions that hold a token, where the others are left out of
+                           * the work (operator lists); 0: all */
   gboolean causal_flops;  /* MFU convention: causal half (default) or full */
 } TrainSpec;
 

@@ -106,6 +106,29 @@ stage_layers_clear (StageLayers *sl)
   g_clear_pointer (&sl->mtp, g_free);
 }
 
+static double
+table_params (const Spec *s)
+{
+  return (double)spec_padded_vocab (s) * (double)s->model.hidden / (double)s->parallel.tp;
+}
+
+double
+stage_input_params (const Spec *s)
+{
+  const ModelSpec *m = &s->model;
+  if (m->graph != NULL)
+    return (double)model_rank_embedding (m, m->vocab, s->parallel.tp);
+  return table_params (s) + (double)(m->max_positions * m->hidden);
+}
+
+double
+stage_output_params (const Spec *s)
+{
+  const ModelSpec *m = &s->model;
+  return m->graph != NULL ? (double)model_rank_head (m, m->vocab, s->parallel.tp)
+                          : table_params (s);
+}
+
 /* Experts are divided by ep and etp, all else by tp; a stage with MTP modules holds them and, where
  * it is not the first, a copy of the token table that they read (a tied one is the head's on the
  * last stage). */
@@ -120,16 +143,15 @@ stage_params_per_rank (const Spec *s, const StageLayers *sl, guint stage)
     sum.dense += (double)r.dense;
     sum.experts += (double)r.experts;
   }
-  double table = (double)spec_padded_vocab (s) * (double)m->hidden / (double)tp;
   if (stage == 0)
-    sum.dense += table + (double)(m->max_positions * m->hidden);
+    sum.dense += stage_input_params (s);
   gint64 modules = stage_mtp (sl, m, stage);
   gboolean last = stage + 1 == sl->n_stages;
-  if (last && (!m->tied_embeddings || sl->n_stages > 1))
-    sum.dense += table;
+  if (last && (m->graph != NULL || !m->tied_embeddings || sl->n_stages > 1))
+    sum.dense += stage_output_params (s);
   if (modules > 0) {
     RankParams r = model_rank_mtp (m, tp, ep, etp);
-    double part = (double)modules / (double)m->mtp_layers;
+    double part = (double)modules / (double)m->mtp_layers, table = table_params (s);
     if (stage > 0 && !(last && m->tied_embeddings))
       sum.dense += table;
     sum.dense += (double)r.dense * part;

@@ -1,5 +1,7 @@
 #include "read_model.h"
 
+#include "read_graph.h"
+
 #include <stddef.h>
 
 #define FIELD_MAX G_MAXINT32
@@ -164,7 +166,7 @@ gboolean
 read_model (const JsonRef *root, ModelSpec *out, GError **error)
 {
   model_init (out);
-  if (read_all (root, out, error))
+  if (is_graph_model (root) ? read_graph_model (root, out, error) : read_all (root, out, error))
     return TRUE;
   model_clear (out);
   return FALSE;
@@ -191,6 +193,7 @@ write_model (JsonWriter *w, const char *key, const ModelSpec *m, const char *sou
 {
   ModelSpec plain;
 
+  g_assert (m->graph == NULL);
   model_init (&plain);
   plain.kv_heads = m->heads;
   plain.head_dim = m->heads > 0 && m->hidden % m->heads == 0 ? m->hidden / m->heads : 0;

@@ -15,7 +15,7 @@
 gboolean read_model (const JsonRef *root, ModelSpec *out, GError **error);
 
 /* Writes the object that read_model reads; what equals the default is left out. source may be NULL.
- */
+ * Not for models of operators (read_graph.h). */
 void write_model (JsonWriter *w, const char *key, const ModelSpec *m, const char *source);
 
 #endif

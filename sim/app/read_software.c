@@ -60,7 +60,14 @@ static const NumberField optional_numbers[] = {
     NUM (host_arm_factor, 0.1, 10),      NUM (fsdp_prefetch, 0, 64),
     NUM (fsdp_unit_layers, 1, 1024),     NUM (fsdp_gather_copy_bytes, 0, 64),
     NUM (fsdp_reduce_copy_bytes, 0, 64), NUM (fsdp_host_unit_us, 0, 1e6),
-    NUM (fsdp_net_efficiency, 0.01, 1),
+    NUM (activation_passes, 2, 100),     NUM (norm_passes, 2, 100),
+    NUM (dropout_extra_bytes, 0, 100),   NUM (attention_copies, 0, 8),
+    NUM (amp_cast_bytes, 0, 64),         NUM (conv_layout_passes, 0, 8),
+    NUM (conv_layout_passes_tf32, 0, 8), NUM (half_bandwidth, 0.1, 1.5),
+    NUM (conv_efficiency, 0.01, 1.5),    NUM (batch_norm_reads, 1, 4),
+    NUM (dp_rate_max_Bps, 0, 1e13),      NUM (dp_step_us, 0, 1e7),
+    NUM (norm_collectives, 1, 10000),    NUM (data_node_sample_us, 0, 1e6),
+    NUM (data_rank_sample_us, 0, 1e6),   NUM (fsdp_net_efficiency, 0.01, 1),
 };
 
 #define SW(f)                                                                                      \
@@ -82,7 +89,8 @@ static const SwitchField optional_switches[] = {
     SW (dp_reduce_every),     SW (recompute_early_stop), SW (fsdp_root_held),
     SW (fsdp_barrier),        SW (fsdp_replicas_last),   SW (post_validation),
     SW (no_sharded_pipeline), SW (attn_scores_kept),     SW (recompute_partitioned),
-    SW (vocab_pad_divided),
+    SW (vocab_pad_divided),   SW (bias_kernel),          SW (fused_batch_norm),
+    SW (no_grad_norm),
 };
 
 static gboolean

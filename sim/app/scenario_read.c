@@ -37,6 +37,7 @@ static const char *const train_keys[] = {"sequence_tokens",
                                          "recompute_every",
                                          "adapters",
                                          "offload",
+                                         "sequence_fill",
                                          NULL};
 static const char *const parallel_keys[] = {"tp",
                                             "cp",
@@ -154,9 +155,9 @@ read_train (const JsonRef *root, Spec *s, GError **error)
   int precision = DT_BF16, recompute = RECOMPUTE_NONE, convention = 0;
   t->micro_batch_sequences = 1;
   if (!json_get_object (root, "train", &ref, error) || !json_check_keys (&ref, train_keys, error) ||
-      !json_get_int (&ref, "sequence_tokens", 1, TOKENS_MAX, &t->sequence_tokens, error) ||
       !json_get_int (&ref, "global_batch_sequences", 1, SEQUENCES_MAX, &t->global_batch_sequences,
                      error) ||
+      !json_opt_int (&ref, "sequence_tokens", 1, TOKENS_MAX, &t->sequence_tokens, error) ||
       !json_opt_int (&ref, "micro_batch_sequences", 1, SEQUENCES_MAX, &t->micro_batch_sequences,
                      error) ||
       !json_opt_enum (&ref, "precision", dtype_names, &precision, error) ||
@@ -164,6 +165,7 @@ read_train (const JsonRef *root, Spec *s, GError **error)
       !json_opt_double (&ref, "moe_imbalance", 1, 1000, &t->moe_imbalance, error) ||
       !json_opt_double (&ref, "moe_capacity", 1, 1000, &t->moe_capacity, error) ||
       !json_opt_int (&ref, "recompute_every", 1, 1000000, &t->recompute_every, error) ||
+      !json_opt_double (&ref, "sequence_fill", 0.01, 1, &t->sequence_fill, error) ||
       !json_opt_enum (&ref, "mfu_convention", conventions, &convention, error) ||
       !read_train_trades (&ref, s, error))
     return FALSE;
@@ -176,6 +178,24 @@ read_train (const JsonRef *root, Spec *s, GError **error)
     scenario_assume (s, "train.precision is not given: %s", dtype_names[precision]);
   if (!json_has (&ref, "recompute"))
     scenario_assume (s, "train.recompute is not given: %s", recompute_names[recompute]);
+  return TRUE;
+}
+
+/* A model of images, or of anything that is no sequence of tokens, says how many a sample is. */
+static gboolean
+read_sequence (const JsonRef *root, ScenarioParts *parts, Spec *s, GError **error)
+{
+  JsonRef train;
+  if (s->train.sequence_tokens > 0)
+    return TRUE;
+  if (!json_get_object (root, "train", &train, error) ||
+      !scenario_read_model (root, parts, s, error))
+    return FALSE;
+  const ModelGraph *g = s->model.graph;
+  if (g == NULL || g->sample_tokens == 0)
+    return json_get_int (&train, "sequence_tokens", 1, TOKENS_MAX, &s->train.sequence_tokens,
+                         error);
+  s->train.sequence_tokens = g->sample_tokens;
   return TRUE;
 }
 
@@ -422,10 +442,11 @@ read_all (JsonDoc *doc, ScenarioParts *parts, Spec *s, GError **error)
   JsonRef root = json_root (doc), at;
   return read_name (doc, &root, s, error) && read_cluster (&root, s, error) &&
          json_get_any (&root, "model", &at, error) && read_train (&root, s, error) &&
-         read_parallel (&root, s, error) && read_job_keys (&root, error) &&
-         read_run (&root, s, error) && read_net (&root, s, error) &&
+         read_sequence (&root, parts, s, error) && read_parallel (&root, s, error) &&
+         read_job_keys (&root, error) && read_run (&root, s, error) && read_net (&root, s, error) &&
          read_published (&root, s, error) && scenario_read_devices (&root, parts, s, error) &&
-         read_differences (&root, s, error) && scenario_read_model (&root, parts, s, error) &&
+         read_differences (&root, s, error) &&
+         (s->model.name != NULL || scenario_read_model (&root, parts, s, error)) &&
          scenario_read_software (&root, parts, s, error);
 }
 

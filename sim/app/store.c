@@ -209,6 +209,26 @@ store_model (Store *st, const char *name, const char *from, GError **error)
   return get (st, KIND_MODEL, name, from, error);
 }
 
+gboolean
+store_model_sized (const char *name, const char *const *sizes, const gint64 *values, guint n,
+                   ModelSpec *out, GError **error)
+{
+  g_autoptr (JsonDoc) doc = store_document (kind_folder[KIND_MODEL], name, NULL, error);
+  if (doc == NULL)
+    return FALSE;
+  JsonRef root = json_root (doc), at;
+  for (guint i = 0; i < n; i++) {
+    g_autofree char *key = g_strdup_printf ("sizes.%s", sizes[i]);
+    g_autofree char *text = g_strdup_printf ("%" G_GINT64_FORMAT, values[i]);
+    if (!json_get_object (&root, "sizes", &at, NULL) || !json_has (&at, sizes[i]))
+      continue;
+    if (!json_doc_set (doc, key, text, error))
+      return FALSE;
+  }
+  root = json_root (doc);
+  return read_model (&root, out, error);
+}
+
 const GPtrArray *
 store_provenance (Store *st, const char *kind, const char *name)
 {

@@ -21,6 +21,10 @@ GpuProfile *store_gpu (Store *st, const char *name, const char *from, GError **e
 Fabric *store_fabric (Store *st, const char *name, const char *from, GError **error);
 const SoftwareProfile *store_software (Store *st, const char *name, const char *from,
                                        GError **error);
+/* A shipped model of operators with other sizes: those that its file has among its named sizes are
+ * replaced. out must be cleared by the caller; FALSE: it holds nothing. */
+gboolean store_model_sized (const char *name, const char *const *sizes, const gint64 *values,
+                            guint n, ModelSpec *out, GError **error);
 const ModelSpec *store_model (Store *st, const char *name, const char *from, GError **error);
 
 /* Numbers of a profile with their sources (ProvEntry*), borrowed; NULL when it has none. */

@@ -12,12 +12,13 @@ enum {
   CELL_SOURCE,
   CELL_VP,
   CELL_TRAINABLE,
+  CELL_SEQ,
   CELL_GPUS,
   CELL_COUNT
 };
-static const char *const cell_names[] = {
-    "framework",    "comments", "gpu",       "model",    "precision", "metric_note",
-    "source_title", "vp",       "trainable", "num_gpus", NULL};
+static const char *const cell_names[] = {"framework", "comments",    "gpu",          "model",
+                                         "precision", "metric_note", "source_title", "vp",
+                                         "trainable", "seq_len",     "num_gpus",     NULL};
 G_STATIC_ASSERT (G_N_ELEMENTS (cell_names) == CELL_COUNT + 1);
 
 typedef struct {
@@ -169,6 +170,40 @@ set_shard (Spec *s, const char *value)
   return s->parallel.shard_size > 0;
 }
 
+/* Share of positions that hold a token, where kernels leave out the others. */
+static gboolean
+set_fill (Spec *s, const char *value)
+{
+  s->train.sequence_fill = g_ascii_strtod (value, NULL);
+  return s->train.sequence_fill > 0 && s->train.sequence_fill <= 1;
+}
+
+static gboolean
+set_no_grad_norm (Spec *s, const char *value)
+{
+  s->software.no_grad_norm = strcmp (value, "true") == 0;
+  return s->software.no_grad_norm || strcmp (value, "false") == 0;
+}
+
+/* Of an update that is not fused, which depends on the optimizer and on the tensors of the model.
+ */
+static gboolean
+set_host_optimizer (Spec *s, const char *value)
+{
+  s->software.host_optimizer_us = g_ascii_strtod (value, NULL);
+  return s->software.host_optimizer_us >= 0;
+}
+
+static gboolean
+set_tp_overlap (Spec *s, const char *value)
+{
+  int v = 0;
+  if (!enum_of (tp_overlap_names, value, &v))
+    return FALSE;
+  s->software.tp_overlap = (TpOverlap)v;
+  return TRUE;
+}
+
 static gboolean
 set_recompute (Spec *s, const char *value)
 {
@@ -191,6 +226,10 @@ static const struct {
     {"fp8_recipe", set_recipe},
     {"attn_sinks_unfused", set_sinks},
     {"chunks", set_chunks},
+    {"sequence_fill", set_fill},
+    {"no_grad_norm", set_no_grad_norm},
+    {"host_optimizer_us", set_host_optimizer},
+    {"tp_overlap", set_tp_overlap},
     {"recompute", set_recompute},
 };
 
@@ -209,8 +248,9 @@ static gboolean
 read_setting (const JsonRef *obj, Setting *s, GError **error)
 {
   static const char *const keys[] = {
-      "framework", "comments",  "gpu", "model", "precision", "metric_note", "source_title",
-      "vp",        "trainable", "set", "value", "why",       "num_gpus",    NULL};
+      "framework",   "comments",     "gpu",      "model",     "precision",
+      "metric_note", "source_title", "vp",       "trainable", "set",
+      "value",       "why",          "num_gpus", "seq_len",   NULL};
   const char *set = NULL, *value = NULL;
   if (!json_check_keys (obj, keys, error) || !json_get_string (obj, "set", &set, error) ||
       !json_get_string (obj, "value", &value, error))

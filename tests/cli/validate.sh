@@ -29,4 +29,19 @@ for case in "precision int3 not.known" "step_time_s -1 no.positive.number" "step
   [ $rc -eq 0 ] && grep -q '"status": "skipped"' "$out" && grep -Eq "\"reason\": \".*$3" "$out" &&
     ok "$1 $2" || nok "$1 $2"
 done
+
+# Models of operators: an image has no sequence length, and a shape is not guessed.
+cat >"$tmp/kinds.csv" <<'T'
+id,class,model,params_b,num_layers,hidden,heads,ffn_hidden,vocab,seq_len,gpu,num_gpus,gpus_per_node,interconnect,framework,year,tp,pp,gbs,mbs,precision,sharding,step_time_s
+image,B,ResNet-50 v1.5,,,,,,,,V100-16GB-SXM2,8,8,,MXNet,2020,1,1,1024,128,FP32,ddp,0.4
+text,B,BERT-Large,,24,1024,16,4096,30522,128,V100-16GB-SXM2,8,8,,MXNet,2020,1,1,256,32,FP16,ddp,0.4
+small,B,BERT-tiny,,2,128,2,512,30522,128,V100-16GB-SXM2,8,8,,MXNet,2020,1,1,256,32,FP16,ddp,0.1
+shapeless,B,BERT-4B,4,,,,,,128,V100-16GB-SXM2,8,8,,MXNet,2020,1,1,256,32,FP16,ddp,0.4
+known,B,ViT-L/16,0.304,,,,,,,V100-16GB-SXM2,8,8,,PyTorch,2020,1,1,256,32,FP16,ddp,0.4
+T
+done_with "models of operators" validate "$tmp/kinds.csv" --format csv
+for row in image text small known; do
+  grep -q "^$row,.*,assumed" "$out" && ok "$row is predicted" || nok "$row is predicted"
+done
+grep -q '^shapeless,.*skipped.*neither its shape' "$out" && ok "no shape is guessed" || nok "no shape is guessed"
 finish

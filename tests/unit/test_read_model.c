@@ -118,6 +118,41 @@ static const struct {
     {"grok-1", G (315684820992), G (83756587008)},
     {"llama-4-scout", G (107769861120), G (17172894720)},
     {"llama-4-maverick", G (400711848960), G (17184691200)},
+    /* lists of operators: counts that torchvision, transformers and timm print; BERT with both
+     * pre-training heads */
+    {"resnet-50", G (25557032), 0},
+    {"resnet-101", G (44549160), 0},
+    {"resnet-152", G (60192808), 0},
+    {"bert-base", G (110106428), 0},
+    {"bert-large", G (336226108), 0},
+    {"bert-large-dense-head", G (336226108), 0},
+    {"vit-b-16", G (86567656), 0},
+    {"vit-l-16", G (304326632), 0},
+    {"vit-h-14", G (632045800), 0},
+    /* l (4 h h + 4 h + 2 h f + f + h + 4 h) + patches (588 + 1) h + class h + 257 h + 2 h + head */
+    {"vit-g-14",
+     48 * (4 * G (1664) * 1664 + 2 * G (1664) * 8192 + 9 * 1664 + 8192) +
+         1664 * (589 + 1 + 257 + 2 + 1000) + 1000,
+     0},
+    {"t5-base", G (222903552), 0},
+    {"t5-large", G (737668096), 0},
+    {"t5-3b", G (2851598336), 0},
+    {"t5-11b", G (11307321344), 0},
+    {"t5-v1.1-xl", G (2849757184), 0},
+    /* words V h, biases V, three clusters 3 h + 3; a layer: q, k, v, distances and o of a = 64 n
+     * columns, two biases of a, MLP, two norms: l (5 h a + 2 a + 2 h f + f + h + 4 h) */
+    {"transformer-xl-base",
+     G (267735) * 513 + 3 * 512 + 3 + 16 * (G (512) * (5 * 512 + 2 + 2 * 2048 + 5) + 2048), 0},
+    /* … with words of h, h / 4, h / 16 and h / 64 and their projections */
+    {"transformer-xl-large",
+     G (19997) * 1024 + 20000 * 256 + 160000 * 64 + 67738 * 16 + 1024 * (1024 + 256 + 64 + 16) +
+         1024 * 1024 + 3 * 1024 + 3 + 267735 +
+         18 * (G (1024) * (5 * 1024 + 2 + 2 * 4096 + 5) + 4096),
+     0},
+    /* 2 V h + h; Mamba: h (2 i + 2 n g + m) + i h + 5 (i + 2 n g) + 3 m + i + h, i = 64 m */
+    {"nemotron-h-4b", G (4489223040), 0},
+    {"nemotron-h-8b", G (8100852736), 0},
+    {"nemotron-h-56b", G (56324350464), 0},
 };
 
 static void
@@ -240,7 +275,7 @@ test_errors (void)
                 JSON_ERROR_RANGE, "heads");
 }
 
-/* What is written reads back as the same model. */
+/* What is written reads back as the same model. Lists of operators are read only. */
 static void
 test_round_trip (void)
 {
@@ -252,6 +287,10 @@ test_round_trip (void)
 
     if (!load (others[i].name, &m))
       continue;
+    if (m.graph != NULL) {
+      model_clear (&m);
+      continue;
+    }
     write_model (w, NULL, &m, "a test");
     g_assert_true (parse (text->str, &again, &error));
     g_assert_no_error (error);
