@@ -9,7 +9,7 @@ ln -s "$CLUSTERSIM" "$tmp/bin/clustersim"
 ln -s "$CLUSTERSIM_SCENARIOS" "$tmp/bin/scenarios"
 
 grep '^| `.*| `clustersim [a-z]* ' $readme | grep '?' | awk -F' \\| ' '{ print $3 }' | sed 's/^`//; s/`$//' >"$tmp/commands"
-[ "$(wc -l <"$tmp/commands")" -eq 11 ] && ok "eleven questions" || nok "eleven questions" "$(wc -l <"$tmp/commands")"
+[ "$(wc -l <"$tmp/commands")" -eq 12 ] && ok "twelve questions" || nok "twelve questions" "$(wc -l <"$tmp/commands")"
 while read -r line; do
   PATH=$tmp/bin:$PATH sh -c "$line" >"$out" 2>"$err" </dev/null
   rc=$?

@@ -132,8 +132,8 @@ test_passed_over (void)
           "coll", "A",
           "\"op\": \"reduce\", \"ranks\": 2, \"bytes\": 8, \"time_us\": 1, \"algo\": \"Ring\"")
           LINE ("coll", "A",
-                "\"op\": \"all_reduce\", \"ranks\": 2, \"bytes\": 8, \"time_us\": 1, \"algo\": "
-                "\"CollNetChain\"")
+                "\"op\": \"gather\", \"ranks\": 2, \"bytes\": 8, \"time_us\": 1, \"algo\": "
+                "\"Ring\"")
               GEMM ("A", "\"time_us\": 3, \"date\": \"2026-12-02\", \"driver\": \"580\"")
                   GEMM ("A", "\"time_us\": 3, \"date\": \"2026-11-30\", \"versions\": \"x\"") LINE (
                       "left_out", "A", "\"points\": 4, \"why\": \"budget\", \"driver\": \"580\"")
