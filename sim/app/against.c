@@ -1,5 +1,6 @@
 #include "against.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "json_write.h"
@@ -8,6 +9,7 @@ enum {
   Q_STEP,
   Q_TFLOPS,
   Q_TOKENS,
+  Q_SAMPLES,
   Q_MFU,
   Q_FORWARD_BACKWARD,
   Q_GRADS,
@@ -26,6 +28,7 @@ static const struct {
     [Q_TFLOPS] = {"model_tflops_per_gpu", "TFLOP/s",
                   "frameworks count operations in their own way"},
     [Q_TOKENS] = {"tokens_per_s_per_gpu", "tokens/s", NULL},
+    [Q_SAMPLES] = {"samples_per_s", "1/s", NULL},
     [Q_MFU] = {"mfu", "%", NULL},
     [Q_FORWARD_BACKWARD] = {"forward_backward", "s", "compute, tp, cp, ep, pp and bubble"},
     [Q_GRADS] = {"gradient_reduction", "s", "with parameter gathering: dp_comm"},
@@ -35,6 +38,10 @@ static const struct {
     [Q_RESERVED] = {"memory_peak", "GiB", NULL},
     [Q_BATCH] = {"global_batch", "sequences", NULL},
 };
+
+/* DeepSpeed's see_memory_usage; its GB are 2^30 bytes. */
+#define SEEN_ALLOCATED "Max_MA "
+#define SEEN_RESERVED  "Max_CA "
 
 /* What stands before a number, and what makes our unit of it. */
 static const struct {
@@ -47,6 +54,7 @@ static const struct {
     {"train_step_timing in s=", Q_STEP, 1},
     {"'train_step_timing in s':", Q_STEP, 1},
     {"Step Time :", Q_STEP, 1},
+    {"iter time (s):", Q_STEP, 1},
     {"throughput per GPU (TFLOP/s/GPU):", Q_TFLOPS, 1},
     {"TFLOPs:", Q_TFLOPS, 1},
     {"GPU utilization:", Q_TFLOPS, 1},
@@ -54,6 +62,12 @@ static const struct {
     {"tps:", Q_TOKENS, 1},
     {"tokens/sec/gpu:", Q_TOKENS, 1},
     {"tokens-per-second-per-gpu:", Q_TOKENS, 1},
+    {"train_samples_per_second':", Q_SAMPLES, 1},
+    {"train_samples_per_second\":", Q_SAMPLES, 1},
+    {"train_samples_per_second =", Q_SAMPLES, 1},
+    {"CurrSamplesPerSec=", Q_SAMPLES, 1},
+    {"samples/sec:", Q_SAMPLES, 1},
+    {"samples per second:", Q_SAMPLES, 1},
     {"mfu:", Q_MFU, 1},
     {"forward-backward:", Q_FORWARD_BACKWARD, 1e-3},
     {"all-grads-sync:", Q_GRADS, 1e-3},
@@ -64,6 +78,9 @@ static const struct {
     {"optimizer:", Q_OPTIMIZER, 1e-3},
     {"| max allocated:", Q_ALLOCATED, 1.0 / 1024},
     {"| max reserved:", Q_RESERVED, 1.0 / 1024},
+    {"MaxMemAllocated=", Q_ALLOCATED, 1},
+    {SEEN_ALLOCATED, Q_ALLOCATED, 1},
+    {SEEN_RESERVED, Q_RESERVED, 1},
     {"memory:", Q_RESERVED, 1},
     {"global batch size:", Q_BATCH, 1},
 };
@@ -92,13 +109,14 @@ plain_line (const char *line, gsize len)
   return g_string_free (out, FALSE);
 }
 
-/* A number after blanks; of "(min, max)" the second; thousands may be grouped by commas. */
+/* A number after blanks or quotes; of "(min, max)" the second; thousands may be grouped by commas.
+ */
 static gboolean
 number_at (const char *p, double *v)
 {
   char digits[64];
   gsize n = 0;
-  while (*p == ' ')
+  while (*p == ' ' || *p == '\'' || *p == '"')
     p++;
   if (*p == '(') {
     const char *comma = strchr (p, ',');
@@ -136,6 +154,87 @@ take_line (const char *line, GArray *of[Q_COUNT])
     v *= marks[i].scale;
     g_array_append_val (of[q], v);
     taken[q] = TRUE;
+  }
+}
+
+/* ---- progress bars ---- */
+
+typedef struct {
+  gint64 total;
+  double elapsed_s, step_s;
+} Bar;
+
+/* "1:02:03", "02:03". */
+static gboolean
+clock_at (const char **p, double *s)
+{
+  char *end;
+  *s = 0;
+  do {
+    if (!g_ascii_isdigit (**p))
+      return FALSE;
+    *s = *s * 60 + (double)g_ascii_strtoull (*p, &end, 10);
+    *p = end;
+  } while (*(*p)++ == ':');
+  --*p;
+  return TRUE;
+}
+
+/* The Trainer's bar, " 12%|#3   | 2/16 [02:00<13:54, 59.61s/it]" or "… 1.20it/s]", has no words
+ * before it; those that stand before loading and mapping do. */
+static void
+take_bar (const char *line, GArray *bars)
+{
+  const char *at = line;
+  Bar bar;
+  char *end;
+  double v, left;
+  while (*at == ' ')
+    at++;
+  for (const char *digits = at; g_ascii_isdigit (*at); at++)
+    if (at - digits > 3)
+      return;
+  if (at == line || !g_str_has_prefix (at, "%|") || (at = strrchr (at, '[')) == NULL)
+    return;
+  const char *slash = at;
+  while (slash > line && *slash != '/')
+    slash--;
+  bar.total = g_ascii_strtoll (slash + 1, &end, 10);
+  at++;
+  if (bar.total <= 0 || end == slash + 1 || !clock_at (&at, &bar.elapsed_s) || *at++ != '<' ||
+      !clock_at (&at, &left) || *at++ != ',')
+    return;
+  while (*at == ' ')
+    at++;
+  v = g_ascii_strtod (at, &end);
+  if (!(v > 0 && v < 1e9))
+    return;
+  if (g_str_has_prefix (end, "s/it"))
+    bar.step_s = v;
+  else if (g_str_has_prefix (end, "it/s"))
+    bar.step_s = 1 / v;
+  else
+    return;
+  g_array_append_val (bars, bar);
+}
+
+/* The training's bar is the one that ran longest: those of evaluations and of loading are shorter.
+ * A step that the framework itself tells counts before it. */
+static void
+steps_of_bars (const GArray *bars, GArray *steps)
+{
+  const Bar *longest = NULL;
+  for (guint i = 0; i < bars->len; i++) {
+    const Bar *b = &g_array_index (bars, Bar, i);
+    if (longest == NULL || b->elapsed_s > longest->elapsed_s)
+      longest = b;
+  }
+  if (steps->len > 0)
+    return;
+  for (guint i = 0; i < bars->len; i++) {
+    const Bar *b = &g_array_index (bars, Bar, i);
+    if (b->total == longest->total)
+      g_array_append_val (steps, b->step_s);
   }
 }
 
@@ -178,6 +277,8 @@ predicted_of (int q, const Spec *s, const Prediction *p)
     return p->model_tflops_per_gpu;
   case Q_TOKENS:
     return p->tokens_per_s_per_gpu;
+  case Q_SAMPLES:
+    return (double)s->train.global_batch_sequences / p->step_s;
   case Q_MFU:
     return 100 * p->mfu;
   case Q_FORWARD_BACKWARD:
@@ -214,20 +315,55 @@ row_of (int q, GArray *values, const Spec *s, const Prediction *p)
                       .measured = quantile (values, memory ? 1.0 : 0.5),
                       .lo = quantile (values, 0.1),
                       .hi = quantile (values, 0.9),
-                      .lines = lines};
+                      .lines = lines,
+                      .largest = memory};
 }
 
+/* How far samples a second times the step may be from the batch: the first is a mean of the whole
+ * run, with its start and end. */
+#define ABOUT 0.2
+
 static void
-check_batch (GArray *batch, const Spec *s, GPtrArray *warnings)
+check_batch (GArray *of[Q_COUNT], const Spec *s, GPtrArray *warnings)
 {
-  if (batch->len == 0)
-    return;
-  double last = g_array_index (batch, double, batch->len - 1);
   double want = (double)s->train.global_batch_sequences;
-  if (last != want)
-    g_ptr_array_add (warnings, g_strdup_printf ("the log's global batch is %.0f sequences, the "
-                                                "scenario's %.0f: not one run",
-                                                last, want));
+  if (of[Q_BATCH]->len > 0) {
+    double last = g_array_index (of[Q_BATCH], double, of[Q_BATCH]->len - 1);
+    if (last != want)
+      g_ptr_array_add (warnings, g_strdup_printf ("the log's global batch is %.0f sequences, the "
+                                                  "scenario's %.0f: not one run",
+                                                  last, want));
+  } else if (of[Q_SAMPLES]->len > 0 && of[Q_STEP]->len > 0) {
+    double about = g_array_index (of[Q_SAMPLES], double, of[Q_SAMPLES]->len - 1) *
+                   g_array_index (of[Q_STEP], double, of[Q_STEP]->len - 1);
+    if (fabs (about - want) > ABOUT * want)
+      g_ptr_array_add (warnings,
+                       g_strdup_printf ("the log's samples a second times its step are about %.0f "
+                                        "sequences, the scenario's batch is %.0f: not one run",
+                                        about, want));
+  }
+}
+
+/* All known lines of a text. Bars go back to the line's start where they are written anew. */
+static void
+take_text (const char *text, gsize len, GArray *of[Q_COUNT], GPtrArray *warnings)
+{
+  gboolean seen = FALSE;
+  g_autoptr (GArray) bars = g_array_new (FALSE, FALSE, sizeof (Bar));
+  for (const char *at = text, *end = text + len; at < end;) {
+    gsize n = 0;
+    while (at + n < end && at[n] != '\n' && at[n] != '\r')
+      n++;
+    g_autofree char *line = plain_line (at, n);
+    take_line (line, of);
+    take_bar (line, bars);
+    seen = seen || strstr (line, SEEN_ALLOCATED) != NULL;
+    at += n + 1;
+  }
+  steps_of_bars (bars, of[Q_STEP]);
+  if (seen)
+    g_ptr_array_add (warnings, g_strdup ("see_memory_usage is of the moments where DeepSpeed calls "
+                                         "it, most before the first step: a step may need more"));
 }
 
 GArray *
@@ -244,15 +380,9 @@ against_log (const char *path, const Spec *s, const Prediction *p, GPtrArray *wa
   GArray *of[Q_COUNT];
   for (int q = 0; q < Q_COUNT; q++)
     of[q] = g_array_new (FALSE, FALSE, sizeof (double));
-  for (const char *at = text, *end = text + len; at < end;) {
-    const char *stop = memchr (at, '\n', (gsize)(end - at));
-    gsize n = (gsize)((stop != NULL ? stop : end) - at);
-    g_autofree char *line = plain_line (at, n);
-    take_line (line, of);
-    at += n + 1;
-  }
+  take_text (text, len, of, warnings);
   GArray *rows = g_array_new (FALSE, FALSE, sizeof (AgainstRow));
-  check_batch (of[Q_BATCH], s, warnings);
+  check_batch (of, s, warnings);
   for (int q = 0; q < Q_BATCH; q++) {
     if (of[q]->len > 0) {
       AgainstRow row = row_of (q, of[q], s, p);
@@ -266,7 +396,7 @@ against_log (const char *path, const Spec *s, const Prediction *p, GPtrArray *wa
   g_array_unref (rows);
   g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
                "%s: no line of a training log (allowed: logs of Megatron-LM, Megatron-DeepSpeed, "
-               "NeMo, Megatron-Bridge, torchtitan)",
+               "NeMo, Megatron-Bridge, torchtitan, DeepSpeed, the Hugging Face Trainer)",
                path);
   return NULL;
 }
@@ -276,17 +406,20 @@ against_log (const char *path, const Spec *s, const Prediction *p, GPtrArray *wa
 void
 against_text (GString *out, const char *path, const GArray *rows, const GPtrArray *warnings)
 {
-  g_string_append_printf (out,
-                          "\nagainst %s (median of the log, its start left out)\n"
-                          "  %-22s %12s %12s  %-9s %6s  %s\n",
-                          path, "", "predicted", "measured", "", "ratio", "10 … 90 % of the log");
+  g_string_append_printf (
+      out,
+      "\nagainst %s (median of the log, its start left out; memory: the largest)\n"
+      "  %-22s %12s %12s  %-9s %6s  %s\n",
+      path, "", "predicted", "measured", "", "ratio", "10 … 90 % of the log");
   for (guint i = 0; i < rows->len; i++) {
     const AgainstRow *r = &g_array_index (rows, AgainstRow, i);
-    g_string_append_printf (
-        out, "  %-22s %12.5g %12.5g  %-9s %6.3f  %.5g … %.5g, %u line%s%s%s%s\n", r->name,
-        r->predicted, r->measured, r->unit, r->predicted / r->measured, r->lo, r->hi, r->lines,
-        r->lines == 1 ? "" : "s", r->remark != NULL ? "  (" : "",
-        r->remark != NULL ? r->remark : "", r->remark != NULL ? ")" : "");
+    g_string_append_printf (out,
+                            "  %-22s %12.5g %12.5g  %-9s %6.3f  %.5g … %.5g, %u line%s%s%s%s%s\n",
+                            r->name, r->predicted, r->measured, r->unit, r->predicted / r->measured,
+                            r->lo, r->hi, r->lines, r->lines == 1 ? "" : "s",
+                            r->largest && r->lines > 1 ? ", measured is the largest of them" : "",
+                            r->remark != NULL ? "  (" : "", r->remark != NULL ? r->remark : "",
+                            r->remark != NULL ? ")" : "");
   }
   for (guint i = 0; i < warnings->len; i++)
     g_string_append_printf (out, "  warning: %s\n", (const char *)g_ptr_array_index (warnings, i));
@@ -310,6 +443,7 @@ against_json (GString *out, const char *path, const GArray *rows, const GPtrArra
     jw_double (w, "measured_p10", r->lo);
     jw_double (w, "measured_p90", r->hi);
     jw_int (w, "lines", r->lines);
+    jw_string (w, "statistic", r->largest ? "largest" : "median");
     jw_end_object (w);
   }
   jw_end_array (w);
@@ -324,11 +458,12 @@ against_json (GString *out, const char *path, const GArray *rows, const GPtrArra
 void
 against_csv (GString *out, const GArray *rows)
 {
-  g_string_append (out, "quantity,unit,predicted,measured,ratio,measured_p10,measured_p90,lines\n");
+  g_string_append (out, "quantity,unit,predicted,measured,ratio,measured_p10,measured_p90,lines,"
+                        "statistic\n");
   for (guint i = 0; i < rows->len; i++) {
     const AgainstRow *r = &g_array_index (rows, AgainstRow, i);
-    g_string_append_printf (out, "%s,%s,%.9g,%.9g,%.9g,%.9g,%.9g,%u\n", r->name, r->unit,
+    g_string_append_printf (out, "%s,%s,%.9g,%.9g,%.9g,%.9g,%.9g,%u,%s\n", r->name, r->unit,
                             r->predicted, r->measured, r->predicted / r->measured, r->lo, r->hi,
-                            r->lines);
+                            r->lines, r->largest ? "largest" : "median");
   }
 }

@@ -8,6 +8,10 @@
  *   NeMo             "train_step_timing in s: X" (or "=")
  *   Megatron-Bridge  "Step Time : Xs", "GPU utilization: X MODEL_TFLOP/s/GPU"
  *   torchtitan       "step: N … memory: XGiB(…) tps: X tflops: X mfu: X%" (tps is tokens/s/GPU)
+ *   DeepSpeed        "iter time (s): X samples/sec: X", "CurrSamplesPerSec=X",
+ * "MaxMemAllocated=XGB" and see_memory_usage's "Max_MA X GB … Max_CA X GB" (its GB are 2^30 bytes)
+ *   Hugging Face     the Trainer's bar "N/M [… , Xs/it]" or "Xit/s" (the bar that ran longest), and
+ *                    'train_samples_per_second': X, a mean of the whole run
  * Of each quantity the median is taken, without the first fifth of its lines (at most ten): these
  * hold allocations and set-up. Memory is the largest.
  */
@@ -21,6 +25,7 @@ typedef struct {
   const char *name, *unit;            /* static */
   double predicted, measured, lo, hi; /* lo, hi: 10 % and 90 % quantile of the log */
   guint lines;
+  gboolean largest;   /* measured is the largest of the lines, not their median */
   const char *remark; /* static, or NULL */
 } AgainstRow;
 
