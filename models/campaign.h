@@ -57,7 +57,7 @@ enum { JOB_SPEEDS = 64 };
 
 /* One number of the input with where it is from, for reports. */
 typedef struct {
-  char *key, *kind, *source; /* kind: published, measured, vendor, assumed, derived */
+  char *key, *kind, *source; /* kind: published, measured, vendor, assumed, derived; or warning */
   double value;
 } JobInput;
 

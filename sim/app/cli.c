@@ -75,6 +75,18 @@ check_seed (CliCommon *c, GError **error)
 }
 
 static gboolean
+check_sets (const CliCommon *c, const char *command, const CliHelp *help, GError **error)
+{
+  if (!help->no_scenario || c->sets == NULL)
+    return TRUE;
+  g_autofree char *quoted = text_quoted (c->sets[0]);
+  return usage_fail (error,
+                     "--set: %s takes no scenario whose keys could be set (found %s; allowed: no "
+                     "--set)",
+                     command, quoted);
+}
+
+static gboolean
 check_arguments (int argc, char **argv, const CliHelp *help, GError **error)
 {
   int n = argc - 1;
@@ -123,8 +135,8 @@ cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *ent
   /* One list of options: a user does not care which are common. FILENAME: bytes as they were typed,
    * whatever the locale; the JSON layer checks that they are UTF-8. */
   const GOptionEntry common[] = {
-      {"set", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &c->sets,
-       "Set a key of the scenario by its path; may be repeated", "KEY=VALUE"},
+      {"set", 0, help->no_scenario ? G_OPTION_FLAG_HIDDEN : 0, G_OPTION_ARG_FILENAME_ARRAY,
+       &c->sets, "Set a key of the scenario by its path; may be repeated", "KEY=VALUE"},
       {"format", 0, 0, G_OPTION_ARG_STRING, &c->format_name, "text (default), json or csv",
        "FORMAT"},
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &c->output,
@@ -146,8 +158,8 @@ cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *ent
       (*argv)[i] = (*argv)[i + 1];
     --*argc;
   }
-  return check_format (c, error) && check_seed (c, error) &&
-         check_arguments (*argc, *argv, help, error);
+  return check_format (c, error) && check_sets (c, (*argv)[0], help, error) &&
+         check_seed (c, error) && check_arguments (*argc, *argv, help, error);
 }
 
 /* ---- errors and output ---- */

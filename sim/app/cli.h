@@ -51,6 +51,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (CliCommon, cli_common_clear)
 typedef struct {
   const char *usage, *summary, *example;
   int min_args, max_args;
+  gboolean no_scenario; /* there are no keys to set: --set is refused */
 } CliHelp;
 gboolean cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *entries,
                     CliCommon *c, GError **error);

@@ -338,6 +338,16 @@ cost_curve (JsonDoc *doc, const char *path, const CliCommon *c, const Flags *f, 
   return FALSE;
 }
 
+static void
+show_warnings (const GPtrArray *inputs)
+{
+  for (guint i = 0; inputs != NULL && i < inputs->len; i++) {
+    const JobInput *in = g_ptr_array_index (inputs, i);
+    if (g_str_equal (in->kind, "warning"))
+      fprintf (stderr, "clustersim: warning: %s\n", in->source);
+  }
+}
+
 static gboolean
 run (const char *path, const CliCommon *c, const Flags *f, GError **error)
 {
@@ -355,6 +365,8 @@ run (const char *path, const CliCommon *c, const Flags *f, GError **error)
                   "%s: days and cost against GPUs need an amount of work (found job.days alone; "
                   "allowed: job.tokens or job.work_days)",
                   path);
+  if (!c->quiet)
+    show_warnings (job.job.inputs);
   g_autoptr (GString) out = g_string_new (NULL);
   gboolean ok = curve == CURVE_COST ? cost_curve (doc, path, c, f, job.job.gpus, out, error)
                                     : make_report (path, &job, c, f, curve, out, error);
@@ -387,7 +399,10 @@ cmd_campaign_run (int argc, char **argv)
       "SCENARIO.json",
       "Simulates weeks of training with failures, checkpoints, repair and spares: goodput "
       "by cause,\ndays, money and energy, each with its range.",
-      "clustersim campaign llama-3-405b --best", 1, 1};
+      "clustersim campaign llama-3-405b --best",
+      1,
+      1,
+      FALSE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv[1], &c, &f, &error) ? CLI_DONE : cli_fail (error);

@@ -507,7 +507,9 @@ cmd_collective_run (int argc, char **argv)
                         "algorithm and protocol by size.",
                         "clustersim collective llama-3.1-405b-16k --op all_gather --ranks 64 --min "
                         "1M",
-                        1, 1};
+                        1,
+                        1,
+                        FALSE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv[1], &f, &c, &error) ? CLI_DONE : cli_fail (error);

@@ -267,7 +267,10 @@ cmd_explain_run (int argc, char **argv)
   const CliHelp help = {"SCENARIO.json",
                         "Tells which kernels, collectives and numbers, from which source, gave the "
                         "step time.",
-                        "clustersim explain gpt3-175b-a100", 1, 1};
+                        "clustersim explain gpt3-175b-a100",
+                        1,
+                        1,
+                        FALSE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   if (c.format == FORMAT_CSV)

@@ -346,7 +346,9 @@ cmd_fit_run (int argc, char **argv)
       "makes the\nfile of the ranges.",
       "clustersim fit calibrate/samples/epyc-core/core.jsonl --base "
       "calibrate/base/cpu.json -o core.json",
-      1, -1};
+      1,
+      -1,
+      TRUE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv + 1, &c, &f, &error) ? CLI_DONE : finish (error);

@@ -353,7 +353,10 @@ cmd_import_run (int argc, char **argv)
       "ibnet (a topology), nccl-tests (a table).\n"
       "What a template leaves open is given after the file; a launch script "
       "takes its own parameters there.",
-      "clustersim import hf-config config.json", 2, -1};
+      "clustersim import hf-config config.json",
+      2,
+      -1,
+      TRUE};
   if (!cli_parse (&argc, &argv, &help, NULL, &c, &error))
     return cli_fail (error);
   g_autofree const char **given = g_new0 (const char *, argc);

@@ -104,6 +104,9 @@ law_args_parse (LawArgs *a, const LawSub *sub, int argc, char **argv, GError **e
   argv[0] = (char *)sub->name;
   if (!cli_parse (&argc, &argv, &sub->help, entries, &a->common, error))
     return FALSE;
+  if (a->common.sets != NULL && a->v[O_SCENARIO] == NULL &&
+      strstr (sub->help.usage, "SCENARIO") == NULL)
+    return law_usage (error, "--set: %s has no scenario whose keys could be set", sub->name);
   a->argc = argc;
   a->argv = argv;
   return TRUE;
@@ -386,7 +389,7 @@ law_list_run (int argc, char **argv)
   static const LawShow shows[5] = {SHOW_NUMBER};
   static const LawSub sub = {.name = "law list",
                              .help = {"", "Lists the laws that ship: of loss and of batch size.",
-                                      "clustersim law list", 0, 0}};
+                                      "clustersim law list", 0, 0, FALSE}};
   g_auto (LawArgs) a = {0};
   GError *error = NULL;
   if (!law_args_parse (&a, &sub, argc, argv, &error))

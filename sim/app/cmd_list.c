@@ -75,8 +75,12 @@ cmd_list_run (int argc, char **argv)
 {
   g_auto (CliCommon) c = {0};
   GError *error = NULL;
-  const CliHelp help = {"gpus|models|fabrics|software|schedules|scenarios", "Lists what ships.",
-                        "clustersim list gpus", 1, 1};
+  const CliHelp help = {"gpus|models|fabrics|software|schedules|scenarios",
+                        "Lists what ships.",
+                        "clustersim list gpus",
+                        1,
+                        1,
+                        TRUE};
   if (!cli_parse (&argc, &argv, &help, NULL, &c, &error))
     return cli_fail (error);
   return list (argv[1], &c, &error) ? CLI_DONE : cli_fail (error);

@@ -362,7 +362,10 @@ cmd_plan_run (int argc, char **argv)
       "SCENARIO.json",
       "Searches the layouts of a scenario's model on its cluster, and says why the "
       "others lost.",
-      "clustersim plan gpt3-175b-h100 --top 3", 1, -1};
+      "clustersim plan gpt3-175b-h100 --top 3",
+      1,
+      -1,
+      FALSE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argc, argv, &c, &f, &error) ? CLI_DONE : cli_fail (error);

@@ -40,9 +40,12 @@ cmd_plot_run (int argc, char **argv)
   g_autofree char *summary = g_strdup_printf (
       "Draws a table with gnuplot. KIND: %s.\nplots/README.md lists the columns that each needs.",
       all);
-  const CliHelp help = {"KIND DATA.csv -o FILE.svg|.png", summary,
+  const CliHelp help = {"KIND DATA.csv -o FILE.svg|.png",
+                        summary,
                         "clustersim plot scaling sweep.csv -o scaling.svg --title 'Weak scaling'",
-                        2, 2};
+                        2,
+                        2,
+                        TRUE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv[1], argv[2], &c, title, caption, &error) ? CLI_DONE : cli_fail (error);

@@ -5,6 +5,7 @@
 #include "against.h"
 #include "cli.h"
 #include "commands.h"
+#include "fileio.h"
 #include "gantt.h"
 #include "quick.h"
 #include "report.h"
@@ -13,7 +14,7 @@
 #include "trace.h"
 
 typedef struct {
-  char *trace, *trace_ranks, *hf_config, *gpus, *against;
+  char *trace, *trace_ranks, *hf_config, *gpus, *against, *save;
   gboolean require_fit, events, shuffle, gantt;
 } PredictFlags;
 
@@ -25,6 +26,7 @@ flags_clear (PredictFlags *f)
   g_free (f->hf_config);
   g_free (f->gpus);
   g_free (f->against);
+  g_free (f->save);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (PredictFlags, flags_clear)
 
@@ -124,6 +126,17 @@ predict_spec (Spec *s, JsonDoc *doc, const CliCommon *c, const PredictFlags *f,
   return ok;
 }
 
+/* The scenario that was made, so that plan, sweep, report and campaign can go on from it. */
+static gboolean
+save_scenario (const char *file, JsonDoc *doc, GError **error)
+{
+  JsonRef root = json_root (doc);
+  char *text = cJSON_Print (root.node);
+  g_autofree char *line = g_strconcat (text, "\n", NULL);
+  cJSON_free (text);
+  return output_write (file, line, -1, error);
+}
+
 static gboolean
 run (const char *path, const CliCommon *c, const PredictFlags *f, GError **error)
 {
@@ -142,7 +155,8 @@ run (const char *path, const CliCommon *c, const PredictFlags *f, GError **error
   s.run.shuffle_ties |= f->shuffle;
   for (guint i = 0; i < notes->len; i++)
     g_ptr_array_add (s.assumed, g_strdup (g_ptr_array_index (notes, i)));
-  gboolean ok = predict_spec (&s, doc, c, f, intervals, error);
+  gboolean ok = (f->save == NULL || save_scenario (f->save, doc, error)) &&
+                predict_spec (&s, doc, c, f, intervals, error);
   spec_clear (&s);
   return ok;
 }
@@ -160,6 +174,8 @@ check_call (int argc, const PredictFlags *f, GError **error)
     wrong = "--hf-config and --gpus go together (allowed: --hf-config config.json --gpus 64xH100)";
   else if (argc > 1)
     wrong = "a scenario and --hf-config (allowed: one of them)";
+  if (wrong == NULL && f->save != NULL && f->hf_config == NULL)
+    wrong = "--save: only with --hf-config (a scenario is a file already)";
   if (wrong == NULL)
     return TRUE;
   g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE, "predict: %s", wrong);
@@ -176,8 +192,11 @@ cmd_predict_run (int argc, char **argv)
       {"hf-config", 0, 0, G_OPTION_ARG_FILENAME, &f.hf_config,
        "No scenario: a Hugging Face config.json …", "FILE"},
       {"gpus", 0, 0, G_OPTION_ARG_STRING, &f.gpus, "… on so many GPUs, e.g. 64xH100", "NxGPU"},
+      {"save", 0, 0, G_OPTION_ARG_FILENAME, &f.save,
+       "Write the scenario of --hf-config, for plan, sweep, report", "FILE.json"},
       {"against", 0, 0, G_OPTION_ARG_FILENAME, &f.against,
-       "Compare with the log of a run (Megatron, NeMo, torchtitan)", "LOG"},
+       "Compare with the log of a run (Megatron, DeepSpeed, NeMo, torchtitan, Hugging Face)",
+       "LOG"},
       {"gantt", 0, 0, G_OPTION_ARG_NONE, &f.gantt, "The timeline as text", NULL},
       {"trace", 0, 0, G_OPTION_ARG_FILENAME, &f.trace, "Timeline for Perfetto (or .csv)", "FILE"},
       {"trace-ranks", 0, 0, G_OPTION_ARG_STRING, &f.trace_ranks, "Only these stages, e.g. 0,3-5",
@@ -193,7 +212,9 @@ cmd_predict_run (int argc, char **argv)
                         "Predicts one training step: time, throughput, MFU, breakdown, memory.",
                         "clustersim predict gpt3-175b-a100\n"
                         "  clustersim predict --hf-config config.json --gpus 64xH100",
-                        0, 1};
+                        0,
+                        1,
+                        FALSE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error) || !check_call (argc, &f, &error))
     return cli_fail (error);
   return run (argv[1], &c, &f, &error) ? CLI_DONE : cli_fail (error);

@@ -112,7 +112,10 @@ cmd_report_run (int argc, char **argv)
       "SCENARIO.json…",
       "Writes one self-contained HTML page for a meeting: answer, range, alternatives, pictures,\n"
       "assumptions. Several scenarios are compared.",
-      "clustersim report gpt3-175b-h100 -o report.html", 1, -1};
+      "clustersim report gpt3-175b-h100 -o report.html",
+      1,
+      -1,
+      FALSE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   gboolean ok = run (argc - 1, argv + 1, &c, &f, &error);

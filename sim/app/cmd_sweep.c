@@ -303,7 +303,7 @@ run (const char *path, const CliCommon *c, const SweepFlags *f, GError **error)
 static gboolean
 run_merge (int argc, char **argv, const CliCommon *c, const SweepFlags *f, GError **error)
 {
-  if (f->vary != NULL || f->shard != NULL || f->resume)
+  if (f->vary != NULL || f->shard != NULL || f->resume || c->sets != NULL)
     return usage (error, "--merge: takes the files of the shards and -o alone");
   g_autofree const char **files = g_new0 (const char *, argc);
   for (int i = 1; i < argc; i++)
@@ -335,7 +335,10 @@ cmd_sweep_run (int argc, char **argv)
       "SCENARIO.json",
       "Predicts the product of the values; one result a line (CSV, or JSON lines; -o FILE.db: "
       "SQLite).",
-      "clustersim sweep gpt3-175b-a100 --vary train.micro_batch_sequences=1,2,4", 1, -1};
+      "clustersim sweep gpt3-175b-a100 --vary train.micro_batch_sequences=1,2,4",
+      1,
+      -1,
+      FALSE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   if (f.merge)

@@ -164,8 +164,12 @@ cmd_validate_run (int argc, char **argv)
        "Use stage_ms in place of the device model", NULL},
       G_OPTION_ENTRY_NULL};
   const CliHelp help = {
-      "TABLE.csv", "Predicts every row of a table of published measurements, prints the errors.",
-      "clustersim validate scenarios/published/runs.csv --class A --where 'gpu~A100'", 1, 1};
+      "TABLE.csv",
+      "Predicts every row of a table of published measurements, prints the errors.",
+      "clustersim validate scenarios/published/runs.csv --class A --where 'gpu~A100'",
+      1,
+      1,
+      TRUE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv[1], &c, &f, &error) ? CLI_DONE : cli_fail (error);

@@ -224,8 +224,7 @@ collect (Cross *x, const char *classes, int class_col, int group_col, int source
     ones[k] = 1;
   for (guint row = 0; row < csv_n_rows (t); row++) {
     CrossRun run = {.row = row};
-    if (list != NULL && class_col >= 0 &&
-        !g_strv_contains ((const char *const *)list, csv_cell (t, row, class_col)))
+    if (list != NULL && !g_strv_contains ((const char *const *)list, csv_cell (t, row, class_col)))
       continue;
     if (!error_of (x, row, ones, &run.shipped, &run.features)) {
       x->out->skipped++;
@@ -304,6 +303,10 @@ cross_validate (const CsvTable *t, Store *store, const char *classes, const char
 {
   const int group_col = csv_require_col (t, column, error);
   const int source_col = group_col >= 0 ? csv_require_col (t, "source_title", error) : -1;
+  if (source_col >= 0 && classes != NULL && csv_require_col (t, "class", error) < 0) {
+    g_prefix_error (error, "--class: ");
+    return NULL;
+  }
   g_autoptr (RunRules) rules = source_col >= 0 ? run_rules_load (error) : NULL;
   double prior[FEATURE_COUNT + 1] = {0};
   g_autoptr (GArray) parameters = rules != NULL ? parameters_load (prior, error) : NULL;

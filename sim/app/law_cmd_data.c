@@ -377,7 +377,8 @@ static const LawSub check_sub = {
              "Holds a running loss curve (CSV: step, tokens, loss; nan and inf count as diverged) "
              "against a law and tells the first step that deviates beyond the threshold, to either "
              "side.",
-             "clustersim law check example-curve.csv --params 7e9 --anchor-tokens 20e9", 1, 1},
+             "clustersim law check example-curve.csv --params 7e9 --anchor-tokens 20e9", 1, 1,
+             FALSE},
     .options = {O_LAW, O_PARAMS, O_MODEL, O_SCENARIO, O_SEQUENCE, O_THRESHOLD, O_SKIP, O_PATIENCE,
                 O_WINDOW, O_ANCHOR, O_UNIQUE, O_TOTAL, O_COUNT, O_EXPERTS, O_GRANULARITY},
     .n_options = 15,

@@ -144,7 +144,8 @@ static const LawSub optimal_sub = {
     .help = {"",
              "Parameters and tokens with the least loss for a budget, or for a loss the least "
              "budget.",
-             "clustersim law optimal --days 30 --gpus 1024 --gpu H100-SXM-80GB --mfu 0.4", 0, 0},
+             "clustersim law optimal --days 30 --gpus 1024 --gpu H100-SXM-80GB --mfu 0.4", 0, 0,
+             FALSE},
     .options = {O_LAW, O_FLOPS, O_DAYS, O_GPUS, O_GPU, O_PEAK, O_PRECISION, O_MFU, O_USD, O_PRICE,
                 O_LOSS, O_UNIQUE, O_TOTAL_RATIO, O_COUNT, O_EXPERTS, O_GRANULARITY, O_MODEL,
                 O_SCENARIO, O_SEQUENCE},
@@ -283,7 +284,7 @@ static const LawSub loss_sub = {
     .help = {"",
              "The loss of a model of a size after a number of tokens, against the optimum of the "
              "same compute.",
-             "clustersim law loss --params 70e9 --tokens 1.4e12 --law chinchilla", 0, 0},
+             "clustersim law loss --params 70e9 --tokens 1.4e12 --law chinchilla", 0, 0, FALSE},
     .options = {O_LAW, O_PARAMS, O_TOKENS, O_UNIQUE, O_TOTAL, O_COUNT, O_EXPERTS, O_GRANULARITY,
                 O_MODEL, O_SCENARIO, O_SEQUENCE},
     .n_options = 11,
@@ -386,7 +387,7 @@ static const LawSub overtrain_sub = {
              "A model that is smaller and trained longer than compute-optimal: what it costs in "
              "loss, saves in inference, and when that has paid.",
              "clustersim law overtrain --params 8.03e9 --tokens 15e12 --inference-tokens 1e13", 0,
-             0},
+             0, FALSE},
     .options = {O_LAW, O_PARAMS, O_TOKENS, O_FLOPS, O_RATIO, O_INFERENCE, O_UNIQUE, O_TOTAL,
                 O_TOTAL_RATIO, O_COUNT, O_EXPERTS, O_GRANULARITY, O_MODEL, O_SCENARIO, O_SEQUENCE},
     .n_options = 15};

@@ -11,7 +11,7 @@ static const LawSub train_sub = {
     .help = {"SCENARIO.json",
              "Days and money of a scenario to a loss, or to a number of tokens, at its predicted "
              "speed.",
-             "clustersim law train gpt3-175b-a100 --tokens 300e9", 1, 1},
+             "clustersim law train gpt3-175b-a100 --tokens 300e9", 1, 1, FALSE},
     .options = {O_LAW, O_LOSS, O_TOKENS, O_UNIQUE, O_COUNT, O_EXPERTS, O_GRANULARITY, O_PRICE},
     .n_options = 8};
 
@@ -122,7 +122,8 @@ static const LawSub curve_sub = {
     .help = {"",
              "Loss against compute: the compute-optimal line, lines of given sizes, and the "
              "points of your runs. CSV by default; plots/loss.gp draws it.",
-             "clustersim law curve --from 1e19 --to 1e25 --sizes 1e9,7e9,70e9 -o loss.csv", 0, 0},
+             "clustersim law curve --from 1e19 --to 1e25 --sizes 1e9,7e9,70e9 -o loss.csv", 0, 0,
+             FALSE},
     .options = {O_LAW, O_FROM, O_TO, O_SIZES, O_RUNS, O_UNIQUE, O_TOTAL_RATIO, O_COUNT, O_EXPERTS,
                 O_GRANULARITY},
     .n_options = 10,

@@ -121,7 +121,8 @@ base_text (const char *hf_config, const GpuProfile *part, const char *fabric, gi
   jw_string (w, "fabric", fabric);
   jw_end_object (w);
   jw_begin_object (w, "model");
-  jw_string (w, "hf_config", hf_config);
+  g_autofree char *full = g_canonicalize_filename (hf_config, NULL);
+  jw_string (w, "hf_config", full);
   jw_end_object (w);
   jw_string (w, "software", "megatron-core-2024");
   jw_begin_object (w, "train");

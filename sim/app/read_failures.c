@@ -3,6 +3,7 @@
 
 #include "csv.h"
 #include "paths.h"
+#include "text.h"
 
 #include <math.h>
 #include <string.h>
@@ -252,6 +253,13 @@ typedef struct {
   int start, end, repair, date, time, node, cause, kind;
 } TraceCols;
 
+/* Rows whose cause is told, in words that are not known. */
+typedef struct {
+  guint n;
+  const char *first; /* the table's */
+  guint line;
+} OddCauses;
+
 /* "2022-03-21" with an optional time of day in another column, to days since 1970. */
 static gboolean
 date_days (const CsvTable *t, guint row, const TraceCols *c, double *out)
@@ -317,7 +325,8 @@ skip_row (const CsvTable *t, guint row, const TraceCols *c)
 }
 
 static gboolean
-fill_trace (const CsvTable *t, const TraceCols *c, GArray *events, guint *max_node, GError **error)
+fill_trace (const CsvTable *t, const TraceCols *c, GArray *events, guint *max_node, OddCauses *odd,
+            GError **error)
 {
   double first = 0.0, last = -INFINITY;
   for (guint row = 0; row < csv_n_rows (t); row++) {
@@ -344,14 +353,34 @@ fill_trace (const CsvTable *t, const TraceCols *c, GArray *events, guint *max_no
                          .repair_s = repair >= 0.0 ? repair * 86400.0 : -1.0,
                          .node = (guint32)node,
                          .cause = fault_cause_of (csv_cell (t, row, c->cause))};
+    const char *cause = csv_cell (t, row, c->cause);
+    if (e.cause == FAULT_UNKNOWN && *cause != '\0' && g_ascii_strcasecmp (cause, "unknown") != 0 &&
+        odd->n++ == 0) {
+      odd->first = cause;
+      odd->line = csv_line (t, row);
+    }
     *max_node = MAX (*max_node, e.node);
     g_array_append_val (events, e);
   }
   return TRUE;
 }
 
-FaultTrace *
-read_fault_trace (const char *path, guint nodes, double days, GError **error)
+static void
+note_odd_causes (GPtrArray *inputs, const char *path, const OddCauses *odd)
+{
+  JobInput *i = g_new0 (JobInput, 1);
+  g_autofree char *quoted = text_quoted (odd->first);
+  i->key = g_strdup ("/failures/trace");
+  i->kind = g_strdup ("warning");
+  i->value = odd->n;
+  i->source = g_strdup_printf ("%s: rows with a cause that is not known count as unknown (%u of "
+                               "them, first %s in line %u)",
+                               path, odd->n, quoted, odd->line);
+  g_ptr_array_add (inputs, i);
+}
+
+static FaultTrace *
+load_trace (const char *path, guint nodes, double days, GPtrArray *inputs, GError **error)
 {
   g_autoptr (CsvTable) t = csv_load (path, error);
   if (t == NULL)
@@ -370,14 +399,23 @@ read_fault_trace (const char *path, guint nodes, double days, GError **error)
     return NULL;
   g_autoptr (GArray) events = g_array_new (FALSE, FALSE, sizeof (FaultTraceEvent));
   guint max_node = 0;
-  if (!fill_trace (t, &c, events, &max_node, error))
+  OddCauses odd = {0};
+  if (!fill_trace (t, &c, events, &max_node, &odd, error))
     return NULL;
+  if (odd.n > 0 && inputs != NULL)
+    note_odd_causes (inputs, path, &odd);
   g_autoptr (GError) why = NULL;
   FaultTrace *trace = fault_trace_new ((const FaultTraceEvent *)(gpointer)events->data, events->len,
                                        nodes > 0 ? nodes : max_node + 1, days * 86400.0, &why);
   if (trace == NULL)
     g_set_error (error, CSV_ERROR, CSV_ERROR_VALUE, "%s: %s", path, why->message);
   return trace;
+}
+
+FaultTrace *
+read_fault_trace (const char *path, guint nodes, double days, GError **error)
+{
+  return load_trace (path, nodes, days, NULL, error);
 }
 
 static gboolean
@@ -401,7 +439,7 @@ read_trace (const JsonRef *obj, FaultProfile *p, GPtrArray *inputs, GError **err
       !json_opt_bool (&ref, "fit", &fit, error))
     return FALSE;
   g_autofree char *path = path_relative_to (file, json_file (&at));
-  FaultTrace *trace = read_fault_trace (path, nodes, days, error);
+  FaultTrace *trace = load_trace (path, nodes, days, inputs, error);
   if (trace == NULL)
     return FALSE;
   if (!fit) {

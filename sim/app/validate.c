@@ -68,7 +68,7 @@ static gboolean
 row_chosen (const CsvTable *t, guint row, const ValidateOptions *opt, int class_col,
             const GArray *wheres)
 {
-  if (opt->classes != NULL && class_col >= 0) {
+  if (opt->classes != NULL) {
     g_auto (GStrv) list = g_strsplit (opt->classes, ",", -1);
     if (!g_strv_contains ((const char *const *)list, csv_cell (t, row, class_col)))
       return FALSE;
@@ -198,6 +198,10 @@ wide_columns (const CsvTable *t, const RunRules *rules)
 ValidateResult *
 validate_table (const CsvTable *t, Store *store, const ValidateOptions *opt, GError **error)
 {
+  if (opt->classes != NULL && csv_require_col (t, "class", error) < 0) {
+    g_prefix_error (error, "--class: ");
+    return NULL;
+  }
   const TableKind *kind = kind_of (t, error);
   if (kind == NULL)
     return NULL;

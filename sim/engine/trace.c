@@ -96,10 +96,10 @@ digits_of (double ticks_per_s)
 /* ---- files ---- */
 
 static gboolean
-file_failed (SimTrace *t, const char *what, int err)
+file_failed (SimTrace *t, int err)
 {
   if (t->failure == NULL)
-    t->failure = g_error_new (TRACE_ERROR, TRACE_ERROR_FILE, "cannot %s \"%s\": %s", what, t->path,
+    t->failure = g_error_new (TRACE_ERROR, TRACE_ERROR_FILE, "%s: cannot be written (%s)", t->path,
                               g_strerror (err));
   return FALSE;
 }
@@ -116,7 +116,7 @@ open_file (SimTrace *t, const char *path)
 
   int fd;
   if (exists && S_ISDIR (st.st_mode))
-    return file_failed (t, "write", EISDIR);
+    return file_failed (t, EISDIR);
   if (exists && !S_ISREG (st.st_mode)) {
     fd = g_open (t->path, O_WRONLY, 0);
   } else {
@@ -130,12 +130,12 @@ open_file (SimTrace *t, const char *path)
     errno = err;
   }
   if (fd < 0)
-    return file_failed (t, "create", errno);
+    return file_failed (t, errno);
   t->file = fdopen (fd, "w");
   if (t->file == NULL) {
     int err = errno;
     close (fd);
-    return file_failed (t, "open", err);
+    return file_failed (t, err);
   }
   return TRUE;
 }
@@ -144,7 +144,7 @@ static void
 write_line (SimTrace *t)
 {
   if (t->failure == NULL && fwrite (t->line->str, 1, t->line->len, t->file) != t->line->len)
-    file_failed (t, "write", errno);
+    file_failed (t, errno);
   t->written_bytes += (gint64)t->line->len;
   g_string_truncate (t->line, 0);
 }
@@ -232,10 +232,10 @@ trace_close (SimTrace *t_in, GError **error)
   write_line (t);
   FILE *file = g_steal_pointer (&t->file);
   if (fclose (file) != 0)
-    file_failed (t, "write", errno);
+    file_failed (t, errno);
   if (t->failure == NULL && t->tmp_path != NULL) {
     if (g_rename (t->tmp_path, t->path) != 0)
-      file_failed (t, "put in place", errno);
+      file_failed (t, errno);
     else
       g_clear_pointer (&t->tmp_path, g_free);
   }

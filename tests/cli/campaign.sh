@@ -114,5 +114,11 @@ trace "an end before its start" "end is before the start" "start_day,end_day,nod
 trace "not a date" "not a date" "date,node,cause" "2024-13-45,0,gpu"
 trace "half of a node" "not a node's number" "start_day,end_day,node,class" "2,3,1.5,GPU"
 trace "no column of dates" "start_day" "node,cause" "0,gpu"
+printf '%s\n' "start_day,end_day,node,class" "1,2,0,GPU" "2,3,1,gremlins" "3,4,2,unknown" "4,5,3,gnomes" >"$tmp/trace.csv"
+sim campaign infinitehbd-spares --replicas 3 --set job.failures="$tmp/profile.json"
+[ $rc -eq 0 ] && [ "$(wc -l <"$err")" -eq 1 ] && grep -q 'warning: .*count as unknown (2 of them, first "gremlins" in line 3)' "$err" &&
+  ok "causes in unknown words are told" || nok "causes in unknown words are told"
+sim campaign infinitehbd-spares $few --quiet --set job.failures="$tmp/profile.json"
+[ $rc -eq 0 ] && [ ! -s "$err" ] && ok "--quiet" || nok "--quiet"
 }
 finish

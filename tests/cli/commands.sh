@@ -68,10 +68,18 @@ else
   refused "a file that may not be written" 1 'locked: cannot be written' predict $s -o "$tmp/locked"
 fi
 if [ -c /dev/full ]; then
-  refused "a full disk" 1 'cannot be written' predict $s -o /dev/full
+  refused "a full disk" 1 '/dev/full: cannot be written' predict $s -o /dev/full
+  refused "a full disk, for a timeline" 1 '/dev/full: cannot be written \(No space left' predict $s --trace /dev/full
 else
   skip "a full disk" "no /dev/full here"
 fi
+# Where there is no scenario no key of it can be set.
+for line in "validate scenarios/published/runs.csv" "list gpus" "import hf-config x.json" "plot step x.csv -o x.svg" "fit x.jsonl" \
+  "law list" "sweep --merge a b -o c"; do
+  # shellcheck disable=SC2086
+  refused "--set: ${line%% *}" 2 '--set|takes the files of the shards' $line --set parallel.tp=4
+done
+refused "a timeline where nothing can be" 1 'clustersim: /nowhere/x.json: cannot be written' predict $s --trace /nowhere/x.json
 # No file stays behind, neither whole nor half.
 [ -z "$(find "$tmp" -name '*.??????' ! -name 'config.json')" ] && ok "nothing half-written" ||
   nok "nothing half-written" "$(ls -la "$tmp")"

@@ -54,6 +54,16 @@ refused "both ways" 2 'one of them' predict $s --hf-config "$c" --gpus 8xH100
 refused "a config that is not there" 2 'no such file' predict --hf-config "$tmp/none.json" --gpus 8xH100
 refused "a wrong value of the user's" 2 'heads 32 is not divisible by tp 3' predict --hf-config "$c" --gpus 12xH100 --set parallel.tp=3
 
+# ---- from there to all other commands ----
+done_with "the scenario is saved" predict --hf-config "$c" --gpus 16xH100 --save "$tmp/mine.json"
+print=$(sed -n 's/^fingerprint *//p' "$out")
+done_with "it predicts the same" predict "$tmp/mine.json"
+[ -n "$print" ] && grep -q "$print" "$out" && ok "with the same fingerprint" || nok "with the same fingerprint"
+done_with "plan takes it" plan "$tmp/mine.json" --top 2 --seconds 20
+done_with "sweep takes it" sweep "$tmp/mine.json" --vary train.micro_batch_sequences=1,2
+refused "--save of a scenario that is a file" 2 '--save: only with --hf-config' predict $s --save "$tmp/x.json"
+refused "--save where nothing can be" 1 'cannot be written' predict --hf-config "$c" --gpus 16xH100 --save /nowhere/x.json
+
 # ---- logs: the numbers below are invented, the forms are those of the frameworks ----
 cat >"$tmp/megatron.log" <<'LOG'
 host1:  iteration        1/     100 | consumed samples:   64 | elapsed time per iteration (ms): 99000.0 | throughput per GPU (TFLOP/s/GPU): 20.0 | global batch size:    64 | lm loss: 1.1E+01 |
@@ -90,6 +100,38 @@ done_with "as JSON" predict $s --against "$tmp/megatron.log" --format json
 says "with the ratio" '"ratio": '
 done_with "as text below the report" predict $s --against "$tmp/megatron.log"
 says "a table" 'step_time .* 13\.5 .*s '
+has () { grep -q -- "$2" "$out" && ok "$1" || nok "$1" "no $2"; }
+# Hugging Face: bars of loading and of evaluation beside that of the training; one text, "\r" between its states.
+printf 'Loading checkpoint shards: 100%%|##| 3/3 [00:05<00:00,  1.75s/it]\n100%%|##| 4/4 [00:00<00:00, 500.00it/s]\n' >"$tmp/hf.log"
+printf '  0%%|          | 0/16 [00:00<?, ?it/s]\r  6%%|#         | 1/16 [00:58<14:41, 99.00s/it]\r 12%%|#         | 2/16 [02:00<13:54, 59.61s/it]\r' >>"$tmp/hf.log"
+printf ' 19%%|##        | 3/16 [03:00<12:56, 59.72s/it]\n' >>"$tmp/hf.log"
+printf "{'train_runtime': 919.0, 'train_samples_per_second': 1.088, 'train_steps_per_second': 0.017, 'epoch': 1.0}\n" >>"$tmp/hf.log"
+printf 'see_memory_usage MA 3.62 GB         Max_MA 4.93 GB         CA 6.08 GB         Max_CA 6 GB\nsee_memory_usage MA 5.87 GB         Max_MA 6.63 GB         CA 11.91 GB         Max_CA 12 GB\n' >>"$tmp/hf.log"
+done_with "the Hugging Face Trainer" predict $s --against "$tmp/hf.log" --format csv
+row "the bar that ran longest, its first step left out" step_time 59.665
+row "samples a second" samples_per_s 1.088
+row "the largest of see_memory_usage" memory_allocated 6.63
+row "reserved" memory_peak 12
+has "says which statistic" '^memory_peak,.*,largest$'
+done_with "as text" predict $s --against "$tmp/hf.log"
+has "memory of several lines is the largest" 'memory_allocated .*2 lines, measured is the largest of them'
+has "see_memory_usage is no peak of a step" 'warning: see_memory_usage is of the moments'
+printf ' 50%%|##   | 1/2 [00:01<00:01,  2.00it/s, loss=3]\n100%%|#####| 2/2 [00:01<00:00,  4.00it/s]\n' >"$tmp/fast.log"
+done_with "steps a second" predict $s --against "$tmp/fast.log" --format csv
+row "are turned round" step_time 0.25
+printf "{'train_samples_per_second': 1.0}\n 50%%|#| 1/2 [01:04<01:04, 64.0s/it]\n" >"$tmp/batch.log"
+done_with "of the same batch" predict $s --against "$tmp/batch.log"
+grep -q 'not one run' "$out" && nok "no warning" || ok "no warning"
+printf "{'train_samples_per_second': 1.0}\n 50%%|#| 1/2 [02:08<02:08, 128.0s/it]\n" >"$tmp/batch.log"
+done_with "of twice the batch" predict $s --against "$tmp/batch.log"
+has "warns" 'about 128 sequences, the scenario.s batch is 64: not one run'
+printf '[2025-01-01] [INFO] [logging.py:96:log_dist] [Rank 0] step=20, skipped=0, lr=[1e-4], RunningAvgSamplesPerSec=30.2, CurrSamplesPerSec=32, MemAllocated=12.0GB, MaxMemAllocated=31.5GB\nsteps: 20 loss: 2.1 iter time (s): 2.000 samples/sec: 32.000\n' >"$tmp/ds.log"
+done_with "DeepSpeed" predict $s --against "$tmp/ds.log" --format csv
+row "its step" step_time 2
+row "its rate" samples_per_s 32
+row "its memory" memory_allocated 31.5
+printf ' 50%%|\n100%%|#| /\n 12%%|#| 2/0 [\n 12%%|#| 2/16 [aa<bb, 1s/it]\n 12%%|#| 2/16 [1:2:3<, 1s/it]\n' >"$tmp/bad.log"
+refused "bars that are none" 2 'no line of a training log' predict $s --against "$tmp/bad.log"
 echo nothing >"$tmp/none.log"
 refused "no log" 2 'none\.log: no line of a training log' predict $s --against "$tmp/none.log"
 refused "a log that is not there" 2 'nowhere' predict $s --against nowhere.log

@@ -44,4 +44,7 @@ for row in image text small known; do
   grep -q "^$row,.*,assumed" "$out" && ok "$row is predicted" || nok "$row is predicted"
 done
 grep -q '^shapeless,.*skipped.*neither its shape' "$out" && ok "no shape is guessed" || nok "no shape is guessed"
+cut -d, -f1,3- "$tmp/kinds.csv" >"$tmp/classless.csv"
+refused "--class of a table that has none" 2 '--class: .*"class" is missing' validate "$tmp/classless.csv" --class A,B
+refused "the same, crossed" 2 '--class: .*"class" is missing|source_title' validate "$tmp/classless.csv" --class A,B --cross gpu
 finish
