@@ -14,7 +14,7 @@ spread = (STATS_max_x - STATS_min_x) > 0 ? STATS_max_x - STATS_min_x : 1
 tall = (STATS_max_y - STATS_min_y) > 0 ? STATS_max_y - STATS_min_y : 1
 set tmargin at screen 1 - head - 12.0 / height
 set bmargin at screen foot + 58.0 / height
-set lmargin at screen 0.09
+set lmargin at screen 0.115
 set rmargin at screen 0.97
 set xlabel 'memory of the fullest GPU, GiB' textcolor rgb ink
 set ylabel 'model FLOPs utilisation' textcolor rgb ink

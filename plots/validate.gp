@@ -26,14 +26,15 @@ set format xy '%g'
 set xlabel 'published' textcolor rgb ink
 set ylabel 'predicted' textcolor rgb ink
 set size ratio 1
-set lmargin at screen 80.0 / width
-set rmargin at screen 0.66
+set lmargin at screen 110.0 / width # the largest numbers, and the axis' name left of them
+set rmargin at screen 0.68
 set tmargin at screen 1 - head - 10.0 / height
 set bmargin at screen foot + 58.0 / height
-set key at screen 0.68, graph 1 left top Left reverse samplen 1
+set key at screen 0.70, graph 1 left top Left reverse samplen 1
 key_font = is_png ? 'DejaVu Sans,7.5' : 'DejaVu Sans,9'
 if (n_names > 26) { set key font key_font spacing 0.85 }
-short(s) = strlen(s) > 44 ? s[1:43] . '…' : s
+# Long names differ in their ends as often as in their beginnings.
+short(s) = strlen(s) > 42 ? s[1:20] . '…' . s[strlen(s) - 20:*] : s
 shape(i) = Point[pick(i + (i - 1) / 8)] # each round of colours has other shapes
 set label 903 sprintf("%d rows\nmedian error %.1f %%\n%.0f %% of them within 10 %%", rows, median, 100 * STATS_mean) \
   at graph 0.03, graph 0.96 left front textcolor rgb ink

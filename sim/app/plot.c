@@ -26,8 +26,8 @@ typedef struct {
 } Column;
 
 static const Column scaling_columns[] = {{"series", CELL_TEXT},
-                                         {"gpus", CELL_POSITIVE},
-                                         {"tokens_per_s", CELL_POSITIVE},
+                                         {"gpus", CELL_POSITIVE_OR_EMPTY},
+                                         {"tokens_per_s", CELL_POSITIVE_OR_EMPTY},
                                          {"mfu", CELL_AMOUNT},
                                          {NULL, CELL_TEXT}};
 static const Column step_columns[] = {
@@ -84,7 +84,7 @@ static const Column busbw_columns[] = {{"size_bytes", CELL_POSITIVE},
                                        {NULL, CELL_TEXT}};
 static const Column fabric_columns[] = {{"series", CELL_TEXT},
                                         {"oversubscription", CELL_POSITIVE_KEY},
-                                        {"step_time_s", CELL_POSITIVE},
+                                        {"step_time_s", CELL_POSITIVE_OR_EMPTY},
                                         {"tp_comm_s", CELL_AMOUNT},
                                         {"cp_comm_s", CELL_AMOUNT},
                                         {"ep_comm_s", CELL_AMOUNT},
@@ -95,7 +95,7 @@ static const Column pareto_columns[] = {
     {"tp", CELL_POSITIVE},    {"cp", CELL_POSITIVE},
     {"pp", CELL_POSITIVE},    {"vpp", CELL_POSITIVE},
     {"ep", CELL_POSITIVE},    {"micro_batch_sequences", CELL_POSITIVE},
-    {"recompute", CELL_TEXT}, {"step_time_s", CELL_POSITIVE},
+    {"recompute", CELL_TEXT}, {"step_time_s", CELL_POSITIVE_OR_EMPTY},
     {"mfu", CELL_AMOUNT},     {"peak_bytes", CELL_POSITIVE},
     {"pareto", CELL_AMOUNT},  {NULL, CELL_TEXT}};
 
@@ -157,7 +157,8 @@ check_number (const CsvTable *t, guint row, int col, CellKind kind, GError **err
   return FALSE;
 }
 
-/* Appends the row; *whole FALSE when it is to be left out. */
+/* Appends the row; *whole FALSE when it is to be left out: a point of a sweep that has no answer, a
+ * layout that was not predicted. What stands behind the first such cell is empty too. */
 static gboolean
 append_row (GString *out, const CsvTable *t, guint row, const Column *columns, const int *at,
             gboolean *whole, GError **error)
@@ -171,9 +172,10 @@ append_row (GString *out, const CsvTable *t, guint row, const Column *columns, c
         columns[c].kind == CELL_AMOUNT_OR_NONE || columns[c].kind == CELL_AMOUNT_OPTIONAL;
     if (columns[c].kind == CELL_TEXT || columns[c].kind == CELL_TEXT_OPTIONAL)
       append_text (out, cell);
-    else if (columns[c].kind == CELL_POSITIVE_OR_EMPTY && *cell == '\0')
+    else if (columns[c].kind == CELL_POSITIVE_OR_EMPTY && *cell == '\0') {
       *whole = FALSE;
-    else if (none && *cell == '\0')
+      return TRUE;
+    } else if (none && *cell == '\0')
       g_string_append (out, "NaN");
     else if (check_number (t, row, at[c], columns[c].kind, error))
       g_string_append (out, cell);

@@ -28,6 +28,10 @@ if command -v gnuplot >/dev/null; then
     if [ -s "$folder/$kind.svg" ]; then echo "ok $n - $kind is there"; else echo "not ok $n - $kind is there"; fi
   done
   check "rows left out are told" 0 "*1 of 192 rows*left out" validate tests/data/plot/validate.csv -o "$folder/v.png"
+  "$program" sweep gpt3-175b-a100 --vary 'cluster.gpus=512,1024;cluster.nodes=64,128' --vary parallel.tp=8,7 -o "$folder/s.csv"
+  check "a sweep with points that have no answer" 0 "*3 of 4 rows*left out" scaling "$folder/s.csv" -o "$folder/s.svg"
+  "$program" plan bert-large-dgx-a100 --format csv -o "$folder/p.csv"
+  check "all layouts of a search" 0 "*rows have nothing to draw*" pareto "$folder/p.csv" -o "$folder/p.svg"
   check "quiet" 0 "" validate tests/data/plot/validate.csv -o "$folder/v.png" --quiet
   check "unwritable" 1 "clustersim: $folder/none/v.png: cannot be written*" \
     validate tests/data/plot/validate.csv -o "$folder/none/v.png" --quiet
