@@ -127,6 +127,12 @@ load_packed (const char *path, GError **error)
   g_autofree char *text = NULL, *wrong = NULL;
   g_autoptr (GError) why = NULL;
   int status = 0;
+  if (g_str_has_suffix (path, ".tar.gz")) {
+    g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
+                 "%s: is an archive of files (unpack it; allowed: one trace, as .json or .json.gz)",
+                 path);
+    return NULL;
+  }
   if (!g_spawn_sync (NULL, (char **)argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &text, &wrong,
                      &status, &why) ||
       !g_spawn_check_wait_status (status, &why)) {

@@ -14,10 +14,12 @@ mkdir -p "$dir/key" "$dir/sock" "$dir/state"
 chmod 700 "$dir/key"
 chmod 755 "$tmp" "$dir" "$dir/sock"
 pid_of () { cat "$dir/$1.pid" 2>/dev/null; }
-gone () { i=0; while [ -e "$dir/$1.pid" ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i + 1)); done; }
+# The controller saves its state on its way out: the folder is removed when all are gone.
 stop () {
-  for d in n1 n2 n3 ctld munged; do p=$(pid_of $d); [ -z "$p" ] || kill "$p" 2>/dev/null; done
-  gone munged
+  pids=$(for d in n1 n2 n3 ctld munged; do pid_of $d; done)
+  for p in $pids; do kill "$p" 2>/dev/null; done
+  i=0
+  for p in $pids; do while [ -d "/proc/$p" ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done; done
   rm -rf "$tmp"
 }
 trap stop EXIT
