@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes the checked blocks of README.md anew: the example's output, the accuracy tables, collectives by scale, and before
-# them the file that ranges are made from.
+# Writes the checked blocks of README.md and scenarios/published/README.md anew: the example's output, the accuracy tables,
+# collectives by scale, and before them the file that ranges are made from.
 # With --check nothing is written; status 1 and a diff when they are out of date.
 set -eu
 : "${CLUSTERSIM:=build/clustersim}"
@@ -57,6 +57,7 @@ scale () {
   done
   echo
 } > "$tmp/cross"
+{ sed -n '1,3p' "$tmp/cross"; grep '^| all rows ' "$tmp/cross"; echo; } > "$tmp/cross-all"
 # The targets need all the measurements, which do not ship.
 if [ -n "${CLUSTERSIM_SHARED:-}" ]; then
   echo
@@ -66,17 +67,20 @@ if [ -n "${CLUSTERSIM_SHARED:-}" ]; then
     sed -n 's/^\(.*[^ ]\)  *\(at most [0-9.]* *%*\|at least [0-9.]* *%*\|[-0-9.]* to [0-9.]* *%*\)  *\([-0-9.]*\)  *\(holds\|missed by [0-9.]*\|no rows\)  *\([0-9]*\).*$/| \1 | \2 | \3 | \4 | \5 |/p' | sed 's/  *|/ |/g'
   echo
 fi > "$tmp/targets"
-awk -v tmp="$tmp" '
-  /^<!-- example:/ { print; while ((getline line < (tmp "/example")) > 0) print line; skip = 1; next }
-  /^<!-- accuracy -->/ { print; while ((getline line < (tmp "/accuracy")) > 0) print line; skip = 1; next }
-  /^<!-- scale -->/ { print; while ((getline line < (tmp "/scale")) > 0) print line; skip = 1; next }
-  /^<!-- cross -->/ { print; while ((getline line < (tmp "/cross")) > 0) print line; skip = 1; next }
-  /^<!-- targets -->/ && (getline line < (tmp "/targets")) > 0 {
-    print; print line; while ((getline line < (tmp "/targets")) > 0) print line; skip = 1; next }
-  /^<!-- end -->/ { skip = 0 }
-  !skip { print }' README.md > "$tmp/README.md"
-if [ "${1:-}" = --check ]; then
-  diff -u README.md "$tmp/README.md"
-else
-  cp "$tmp/README.md" README.md
-fi
+# A block "<!-- NAME -->" to "<!-- end -->" becomes the file NAME, unless that is empty.
+update () {
+  awk -v tmp="$tmp" '
+    /^<!-- [a-z-]+(:.*)? -->/ && !/<!-- end/ {
+      name = $2; sub (/:.*/, "", name)
+      print
+      if ((getline line < (tmp "/" name)) > 0) {
+        print line; while ((getline line < (tmp "/" name)) > 0) print line; skip = 1
+      }
+      next
+    }
+    /^<!-- end -->/ { skip = 0 }
+    !skip { print }' "$1" > "$tmp/new"
+  if [ "$2" = --check ]; then diff -u "$1" "$tmp/new"; else cp "$tmp/new" "$1"; fi
+}
+update README.md "${1:-}"
+update scenarios/published/README.md "${1:-}"
