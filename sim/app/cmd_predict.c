@@ -11,6 +11,7 @@
 #include "report.h"
 #include "scenario.h"
 #include "schedule_file.h"
+#include "text.h"
 #include "trace.h"
 
 typedef struct {
@@ -96,6 +97,23 @@ put_gantt (GString *out, const CliCommon *c, const Spec *s, const SchedTable *ta
   return ok;
 }
 
+/* A filter that lets nothing through is a slip. */
+static gboolean
+check_ranks (const SimTrace *trace, const char *ranks, const Spec *s, GError **error)
+{
+  guint32 stages = (guint32)MAX (s->parallel.pp, 1);
+  if (trace == NULL || ranks == NULL)
+    return TRUE;
+  for (guint32 k = 0; k < stages; k++)
+    if (trace_wants_rank (trace, k))
+      return TRUE;
+  g_autofree char *quoted = text_quoted (ranks);
+  g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
+               "--trace-ranks: none of the stages (found %s; allowed: 0 to %u)", quoted,
+               stages - 1);
+  return FALSE;
+}
+
 static gboolean
 predict_spec (Spec *s, JsonDoc *doc, const CliCommon *c, const PredictFlags *f,
               const IntervalTable *intervals, GError **error)
@@ -103,7 +121,8 @@ predict_spec (Spec *s, JsonDoc *doc, const CliCommon *c, const PredictFlags *f,
   g_autoptr (SchedTable) table = NULL;
   g_autoptr (SimTrace) trace = NULL;
   Prediction p;
-  gboolean ok = schedule_file_load (s, &table, error) && open_trace (f, f->trace, &trace, error);
+  gboolean ok = schedule_file_load (s, &table, error) && open_trace (f, f->trace, &trace, error) &&
+                check_ranks (trace, f->trace_ranks, s, error);
   PredictOptions o = {.table = table, .trace = trace, .trace_last = G_MAXUINT};
   ok = ok && predict (s, NULL, &o, &p, error);
   if (!ok) {
@@ -174,6 +193,8 @@ check_call (int argc, const PredictFlags *f, GError **error)
     wrong = "--hf-config and --gpus go together (allowed: --hf-config config.json --gpus 64xH100)";
   else if (argc > 1)
     wrong = "a scenario and --hf-config (allowed: one of them)";
+  if (wrong == NULL && f->trace_ranks != NULL && f->trace == NULL)
+    wrong = "--trace-ranks: only with --trace FILE";
   if (wrong == NULL && f->save != NULL && f->hf_config == NULL)
     wrong = "--save: only with --hf-config (a scenario is a file already)";
   if (wrong == NULL)

@@ -80,6 +80,9 @@ for line in "validate scenarios/published/runs.csv" "list gpus" "import hf-confi
   refused "--set: ${line%% *}" 2 '--set|takes the files of the shards' $line --set parallel.tp=4
 done
 refused "a timeline where nothing can be" 1 'clustersim: /nowhere/x.json: cannot be written' predict $s --trace /nowhere/x.json
+refused "a timeline of no stage" 2 'none of the stages \(found "99"; allowed: 0 to 7\)' predict $s --trace "$tmp/t.json" --trace-ranks 99
+[ ! -e "$tmp/t.json" ] && ok "and no file" || nok "and no file"
+refused "stages of no timeline" 2 'only with --trace' predict $s --trace-ranks 0
 # No file stays behind, neither whole nor half.
 [ -z "$(find "$tmp" -name '*.??????' ! -name 'config.json')" ] && ok "nothing half-written" ||
   nok "nothing half-written" "$(ls -la "$tmp")"

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-static const CliHelp one_argument = {"SCENARIO.json", "Does a thing.", "clustersim thing a.json", 1,
-                                     1};
+static const CliHelp one_argument = {
+    "SCENARIO.json", "Does a thing.", "clustersim thing a.json", 1, 1, FALSE};
 
 /* Parses a command line split at blanks. *argc and what is left go to the caller by out. */
 static gboolean
