@@ -104,7 +104,9 @@ law_args_parse (LawArgs *a, const LawSub *sub, int argc, char **argv, GError **e
   argv[0] = (char *)sub->name;
   if (!cli_parse (&argc, &argv, &sub->help, entries, &a->common, error))
     return FALSE;
-  if (a->common.sets != NULL && a->v[O_SCENARIO] == NULL &&
+  /* --seed stands among them, behind all others. */
+  guint sets = a->common.sets != NULL ? g_strv_length (a->common.sets) : 0;
+  if (sets > (a->common.has_seed ? 1u : 0u) && a->v[O_SCENARIO] == NULL &&
       strstr (sub->help.usage, "SCENARIO") == NULL)
     return law_usage (error, "--set: %s has no scenario whose keys could be set", sub->name);
   a->argc = argc;
