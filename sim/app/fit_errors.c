@@ -219,7 +219,10 @@ cmd_fit_errors_run (int argc, char **argv)
       "TABLE.csv",
       "Errors of predictions on published runs into the file that ranges are made "
       "from.\n-o FILE is that file; the coverage goes to standard output.",
-      "clustersim fit errors scenarios/published/runs.csv -o errors.json", 1, 1, FALSE};
+      "clustersim fit errors scenarios/published/runs.csv -o errors.json",
+      1,
+      1,
+      FALSE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
   return run (argv[1], classes != NULL ? classes : "A,B", &c, &error) ? CLI_DONE : cli_fail (error);

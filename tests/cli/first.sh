@@ -102,11 +102,13 @@ done_with "as text below the report" predict $s --against "$tmp/megatron.log"
 says "a table" 'step_time .* 13\.5 .*s '
 has () { grep -q -- "$2" "$out" && ok "$1" || nok "$1" "no $2"; }
 # Hugging Face: bars of loading and of evaluation beside that of the training; one text, "\r" between its states.
-printf 'Loading checkpoint shards: 100%%|##| 3/3 [00:05<00:00,  1.75s/it]\n100%%|##| 4/4 [00:00<00:00, 500.00it/s]\n' >"$tmp/hf.log"
-printf '  0%%|          | 0/16 [00:00<?, ?it/s]\r  6%%|#         | 1/16 [00:58<14:41, 99.00s/it]\r 12%%|#         | 2/16 [02:00<13:54, 59.61s/it]\r' >>"$tmp/hf.log"
-printf ' 19%%|##        | 3/16 [03:00<12:56, 59.72s/it]\n' >>"$tmp/hf.log"
-printf "{'train_runtime': 919.0, 'train_samples_per_second': 1.088, 'train_steps_per_second': 0.017, 'epoch': 1.0}\n" >>"$tmp/hf.log"
-printf 'see_memory_usage MA 3.62 GB         Max_MA 4.93 GB         CA 6.08 GB         Max_CA 6 GB\nsee_memory_usage MA 5.87 GB         Max_MA 6.63 GB         CA 11.91 GB         Max_CA 12 GB\n' >>"$tmp/hf.log"
+{
+  printf 'Loading checkpoint shards: 100%%|##| 3/3 [00:05<00:00,  1.75s/it]\n100%%|##| 4/4 [00:00<00:00, 500.00it/s]\n'
+  printf '  0%%|          | 0/16 [00:00<?, ?it/s]\r  6%%|#         | 1/16 [00:58<14:41, 99.00s/it]\r 12%%|#         | 2/16 [02:00<13:54, 59.61s/it]\r'
+  printf ' 19%%|##        | 3/16 [03:00<12:56, 59.72s/it]\n'
+  printf "{'train_runtime': 919.0, 'train_samples_per_second': 1.088, 'train_steps_per_second': 0.017, 'epoch': 1.0}\n"
+  printf 'see_memory_usage MA 3.62 GB         Max_MA 4.93 GB         CA 6.08 GB         Max_CA 6 GB\nsee_memory_usage MA 5.87 GB         Max_MA 6.63 GB         CA 11.91 GB         Max_CA 12 GB\n'
+} >"$tmp/hf.log"
 done_with "the Hugging Face Trainer" predict $s --against "$tmp/hf.log" --format csv
 row "the bar that ran longest, its first step left out" step_time 59.665
 row "samples a second" samples_per_s 1.088
