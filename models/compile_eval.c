@@ -13,6 +13,8 @@ typedef struct {
   gboolean owes_send;   /* the transfer of the action before */
   guint32 first_parked; /* ranks that wait for this one to go on */
   guint32 next_parked;
+  guint32 on, need; /* what this one waits for: operations of a stream of that rank */
+  guint stream;
 } Cursor;
 
 typedef struct {
@@ -48,55 +50,83 @@ is_mirrored (const SchedTable *t)
     if (t->first[n - r] - t->first[n - 1 - r] != len)
       return FALSE;
     for (guint32 i = 0; i < len; i++, a++, b++)
-      if (a->kind != b->kind || a->pair != b->pair || (a->stage + depth) % (2 * depth) != b->stage ||
+      if (a->kind != b->kind || a->pair != b->pair ||
+          (a->stage + depth) % (2 * depth) != b->stage ||
           (a->microbatch + half) % (2 * half) != b->microbatch)
         return FALSE;
   }
   return TRUE;
 }
 
-/* The transfer of the last action can be called: nobody waits for it, or its receiver is as far as
- * a rendezvous needs. Else the rank to wait for. */
-static guint32
-send_waits_for (const Eval *x, const Cursor *k)
+/* Notes what k waits for, if it has not happened yet. */
+static inline gboolean
+must_wait (const Eval *x, Cursor *k, guint on, guint stream, guint32 need)
+{
+  if (program_eval_stream (program_eval_of (x->eval), on, stream)->n >= need)
+    return FALSE;
+  k->on = on;
+  k->stream = stream;
+  k->need = need;
+  return TRUE;
+}
+
+/* The transfer of the last action can be called when nobody waits for it, or its receiver is as far
+ * as a rendezvous needs. */
+static inline gboolean
+send_waits (const Eval *x, Cursor *k)
 {
   const Compile *c = &x->c;
   const SchedAction *a = &c->t->actions[k->next - 1];
   if (!c->rendezvous || !compile_feeds (c, a))
-    return NONE;
+    return FALSE;
   gboolean forward = a->kind == SCHED_F;
   guint to = c->t->stage_rank[forward ? a->stage + 1 : a->stage - 1];
   if (to == k->row.rank)
-    return NONE;
+    return FALSE;
   gsize at = compile_at (c, forward ? a->stage + 1u : a->stage - 1u, a->microbatch);
-  guint32 need = forward ? c->pos_f[at] : c->pos_b[at];
-  return program_eval_count (x->eval, to, STREAM_COMPUTE) >= need ? NONE : to;
+  return must_wait (x, k, to, STREAM_COMPUTE, forward ? c->pos_f[at] : c->pos_b[at]);
 }
 
-static guint32
-input_waits_for (const Eval *x, const Cursor *k)
+static inline gboolean
+input_waits (const Eval *x, Cursor *k)
 {
   const Compile *c = &x->c;
   const SchedAction *a = &c->t->actions[k->next];
   if (!compile_is_fed (c, a))
-    return NONE;
+    return FALSE;
   gboolean forward = a->kind == SCHED_F;
   guint from = c->t->stage_rank[forward ? a->stage - 1 : a->stage + 1];
   if (from == k->row.rank)
-    return NONE;
+    return FALSE;
   gsize at = compile_at (c, forward ? a->stage - 1u : a->stage + 1u, a->microbatch);
-  guint32 need = forward ? c->act_count[at] : c->grad_count[at];
   guint stream = compile_send_stream (c, from, k->row.rank, !forward);
-  return program_eval_count (x->eval, from, stream) >= need ? NONE : from;
+  return must_wait (x, k, from, stream, forward ? c->act_count[at] : c->grad_count[at]);
 }
 
 static void
-park (Eval *x, guint rank, guint32 on)
+park (Eval *x, guint rank)
 {
+  guint32 on = x->cur[rank].on;
   if (on >= x->n_rows) /* for its mirror, which may be rank itself: that would be a deadlock */
     on = x->c.t->ranks - 1 - on;
   x->cur[rank].next_parked = x->cur[on].first_parked;
   x->cur[on].first_parked = rank;
+}
+
+/* Those that have what they waited for go on. */
+static void
+wake (Eval *x, Cursor *k)
+{
+  guint32 *link = &k->first_parked;
+  while (*link != NONE) {
+    Cursor *w = &x->cur[*link];
+    if (program_eval_stream (program_eval_of (x->eval), w->on, w->stream)->n >= w->need) {
+      x->stack[x->n_stack++] = *link;
+      *link = w->next_parked;
+    } else {
+      link = &w->next_parked;
+    }
+  }
 }
 
 /* Follows one row as far as it goes. */
@@ -104,12 +134,12 @@ static void
 follow (Eval *x, guint rank)
 {
   Cursor *k = &x->cur[rank];
-  guint32 last = x->c.t->first[rank + 1], wait = NONE;
-  gboolean moved = FALSE;
+  guint32 last = x->c.t->first[rank + 1];
+  gboolean waits = FALSE;
   program_select (x->eval, rank);
   while (k->owes_send || k->next < last) {
-    wait = k->owes_send ? send_waits_for (x, k) : input_waits_for (x, k);
-    if (wait != NONE)
+    waits = k->owes_send ? send_waits (x, k) : input_waits (x, k);
+    if (waits)
       break;
     if (k->owes_send) {
       compile_send (&k->row, &x->c.t->actions[k->next - 1]);
@@ -119,15 +149,10 @@ follow (Eval *x, guint rank)
       k->next++;
       k->owes_send = TRUE;
     }
-    moved = TRUE;
   }
-  if (moved) {
-    for (guint32 r = k->first_parked; r != NONE; r = x->cur[r].next_parked)
-      x->stack[x->n_stack++] = r;
-    k->first_parked = NONE;
-  }
-  if (wait != NONE)
-    park (x, rank, wait);
+  wake (x, k);
+  if (waits)
+    park (x, rank);
 }
 
 static gboolean

@@ -153,12 +153,12 @@ program_evaluator_new (guint n_streams, const char *const *stream_names, guint n
   ProgramBuilder *b = program_builder_new (n_streams, stream_names);
   guint selected = mirror != NULL ? n_ranks / 2 : n_ranks;
   g_assert (mirror == NULL || n_ranks % 2 == 0);
-  b->eval = (ProgramEval){.all = g_new0 (EvalStream, selected * n_streams),
-                          .n_streams = n_streams,
-                          .n_ranks = n_ranks,
-                          .selected = selected,
-                          .slot_offset =
-                              g_memdup2 (slot_offset, MAX (n_slots, 1) * sizeof (guint32))};
+  b->eval =
+      (ProgramEval){.all = g_new0 (EvalStream, selected * n_streams),
+                    .n_streams = n_streams,
+                    .n_ranks = n_ranks,
+                    .selected = selected,
+                    .slot_offset = g_memdup2 (slot_offset, MAX (n_slots, 1) * sizeof (guint32))};
   b->eval.now = b->eval.all;
   if (mirror != NULL)
     memcpy (b->eval.mirror, mirror, n_streams);

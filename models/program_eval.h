@@ -14,8 +14,8 @@ typedef struct {
 } EvalStream;
 
 typedef struct {
-  EvalStream *all; /* n_ranks * n_streams; NULL while building */
-  EvalStream *now; /* of the selected rank */
+  EvalStream *all;                          /* n_ranks * n_streams; NULL while building */
+  EvalStream *now;                          /* of the selected rank */
   guint n_streams, rank, n_ranks, selected; /* ranks that are evaluated come first */
   guint32 *slot_offset;
   guint8 mirror[PROGRAM_MAX_STREAMS];
