@@ -96,25 +96,30 @@ count_positions (Compile *c)
   gsize n = (gsize)t->stages * t->microbatches;
   c->act_count = g_new0 (guint32, n);
   c->grad_count = g_new0 (guint32, n);
-  c->pos_f = g_new0 (guint32, n);
-  c->pos_b = g_new0 (guint32, n);
+  if (c->rendezvous) { /* nobody else asks */
+    c->pos_f = g_new0 (guint32, n);
+    c->pos_b = g_new0 (guint32, n);
+  }
   for (guint r = 0; r < t->ranks; r++) {
-    guint32 sent[2] = {0, 0}, pos = begin_ops (c);
+    guint32 sent[2] = {0, 0}, pos = c->rendezvous ? begin_ops (c) : 0;
     for (guint32 i = t->first[r]; i < t->first[r + 1]; i++) {
       const SchedAction *a = &t->actions[i];
       gsize k = compile_at (c, a->stage, a->microbatch);
       if (a->kind == SCHED_F) {
-        c->pos_f[k] = pos;
+        if (c->rendezvous)
+          c->pos_f[k] = pos;
         if (compile_feeds (c, a) && t->stage_rank[a->stage + 1] != r)
           c->act_count[k] =
               ++sent[compile_send_stream (c, r, t->stage_rank[a->stage + 1], FALSE) == STREAM_PREV];
       } else if (a->kind != SCHED_W) {
-        c->pos_b[k] = pos;
+        if (c->rendezvous)
+          c->pos_b[k] = pos;
         if (compile_feeds (c, a) && t->stage_rank[a->stage - 1] != r)
           c->grad_count[k] =
               ++sent[compile_send_stream (c, r, t->stage_rank[a->stage - 1], TRUE) == STREAM_PREV];
       }
-      pos += compute_ops_of (c, a, i);
+      if (c->rendezvous)
+        pos += compute_ops_of (c, a, i);
     }
   }
 }
@@ -293,10 +298,12 @@ put_host (Row *w, const SchedAction *a, guint32 index)
   Compile *c = w->c;
   if (!c->host_bound)
     return;
-  SimTime host = stage_cost (c, a->stage)->pass[pass_of (a)].host;
+  const StageCost *sc = stage_cost (c, a->stage);
+  guint32 cost = sc->host[pass_of (a)];
   if (c->paired != NULL && c->paired[index] != 0)
-    host += compile_pair_host (c, sched_part (c->t, a->stage));
-  guint32 cost = program_cost (c->b, PART_HOST, host);
+    cost = program_cost (c->b, PART_HOST,
+                         sc->pass[pass_of (a)].host +
+                             compile_pair_host (c, sched_part (c->t, a->stage)));
   program_op (c->b, STREAM_HOST, OP_HOST, cost, OP_TAG (TAG_HOST, a->stage, a->microbatch));
   if (c->s->software.p2p_sync &&
       c->t->ranks > 1) /* the host waits for the device before it goes on */
@@ -428,6 +435,19 @@ join_copies (Compile *c)
   join_group (c, &c->p.groups.shard);
 }
 
+/* Once a stage, not once an action. */
+static void
+host_costs (Compile *c)
+{
+  for (guint st = 0; c->host_bound && st < c->sl->n_stages; st++) {
+    StageCost *sc = &c->stage[st];
+    for (guint p = 0; p < LP_COUNT; p++)
+      sc->host[p] = st > 0 && sc->pass[p].host == sc[-1].pass[p].host
+                        ? sc[-1].host[p]
+                        : program_cost (c->b, PART_HOST, sc->pass[p].host);
+  }
+}
+
 void
 compile_prepare (Compile *c)
 {
@@ -448,6 +468,7 @@ compile_prepare (Compile *c)
   c->n_peers = MIN (c->n_peers, PROGRAM_MAX_PEERS);
   find_last_backward (c);
   compile_find_pairs (c);
+  host_costs (c);
   count_positions (c);
 }
 

@@ -400,11 +400,13 @@ transfer_costs (Compile *c)
   }
 }
 
-/* Layer by layer, stage is like the one before it. */
-static gboolean
-same_kinds (const Compile *c, guint stage)
+gboolean
+compile_like_before (const Compile *c, guint stage)
 {
   const Spec *s = c->s;
+  if (stage < 2 || stage + 1 >= c->sl->n_stages ||
+      c->sl->n_layers[stage] != c->sl->n_layers[stage - 1])
+    return FALSE;
   gint64 a = c->sl->first_layer[stage - 1], b = c->sl->first_layer[stage];
   for (gint64 i = 0; i < c->sl->n_layers[stage]; i++)
     if (compile_layer_kind (s, a + i) != compile_layer_kind (s, b + i))
@@ -422,13 +424,12 @@ compile_costs (Compile *c)
   c->stage = g_new0 (StageCost, c->sl->n_stages);
   c->zero_cost = program_cost (c->b, PART_OTHER, 0);
   for (guint s = 0; s < c->sl->n_stages; s++) {
+    gboolean same = compile_like_before (c, s);
     for (guint k = 0; k < 4; k++) {
       if (!kinds[k])
         continue;
       LayerPass pass = pass_of[k];
-      gboolean same = s >= 2 && s + 1 < c->sl->n_stages &&
-                      c->sl->n_layers[s] == c->sl->n_layers[s - 1] && same_kinds (c, s);
-      if (same) { /* a middle stage like the one before */
+      if (same) {
         c->stage[s].pass[pass] = c->stage[s - 1].pass[pass];
         c->stage[s].cost[pass] = c->stage[s - 1].cost[pass];
       } else {

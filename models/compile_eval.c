@@ -13,6 +13,8 @@ typedef struct {
   gboolean owes_send;   /* the transfer of the action before */
   guint32 first_parked; /* ranks that wait for this one to go on */
   guint32 next_parked;
+  guint32 on, need; /* what this one waits for: operations of a stream of that rank */
+  guint stream;
 } Cursor;
 
 typedef struct {
@@ -23,48 +25,108 @@ typedef struct {
   guint32 *stack;
   guint n_stack;
   guint32 *slot_offset;
+  guint n_rows; /* that are followed: all, or the first half, which the others mirror */
 } Eval;
 
-/* The transfer of the last action can be called: nobody waits for it, or its receiver is as far as
- * a rendezvous needs. Else the rank to wait for. */
-static guint32
-send_waits_for (const Eval *x, const Cursor *k)
+/* What a rank sends on, its mirror sends back. */
+static const guint8 mirror[STREAM_COUNT] = {STREAM_COMPUTE, STREAM_PREV,  STREAM_NEXT, STREAM_DP,
+                                            STREAM_HOST,    STREAM_OUTER, STREAM_CPU};
+
+/* Does rank n - 1 - r do what rank r does, on the other copy of the model, for all r? (DualPipe is
+ * made so.) Then its times are those of r, and copies of a stage that meet to reduce never wait for
+ * each other. Two ranks have but one neighbour, ahead and back. */
+static gboolean
+is_mirrored (const SchedTable *t)
+{
+  guint n = t->ranks, depth = sched_depth (t), half = sched_pipeline_microbatches (t);
+  if (t->pipelines != 2 || n % 2 != 0 || n < 4 || t->stages != 2 * n)
+    return FALSE;
+  for (guint s = 0; s < depth; s++)
+    if (t->stage_rank[s] != s || t->stage_rank[s + depth] != n - 1 - s)
+      return FALSE;
+  for (guint r = 0; r < n / 2; r++) {
+    const SchedAction *a = t->actions + t->first[r], *b = t->actions + t->first[n - 1 - r];
+    guint32 len = t->first[r + 1] - t->first[r];
+    if (t->first[n - r] - t->first[n - 1 - r] != len)
+      return FALSE;
+    for (guint32 i = 0; i < len; i++, a++, b++)
+      if (a->kind != b->kind || a->pair != b->pair ||
+          (a->stage + depth) % (2 * depth) != b->stage ||
+          (a->microbatch + half) % (2 * half) != b->microbatch)
+        return FALSE;
+  }
+  return TRUE;
+}
+
+/* Notes what k waits for, if it has not happened yet. */
+static inline gboolean
+must_wait (const Eval *x, Cursor *k, guint on, guint stream, guint32 need)
+{
+  if (program_eval_stream (program_eval_of (x->eval), on, stream)->n >= need)
+    return FALSE;
+  k->on = on;
+  k->stream = stream;
+  k->need = need;
+  return TRUE;
+}
+
+/* The transfer of the last action can be called when nobody waits for it, or its receiver is as far
+ * as a rendezvous needs. */
+static inline gboolean
+send_waits (const Eval *x, Cursor *k)
 {
   const Compile *c = &x->c;
   const SchedAction *a = &c->t->actions[k->next - 1];
   if (!c->rendezvous || !compile_feeds (c, a))
-    return NONE;
+    return FALSE;
   gboolean forward = a->kind == SCHED_F;
   guint to = c->t->stage_rank[forward ? a->stage + 1 : a->stage - 1];
   if (to == k->row.rank)
-    return NONE;
+    return FALSE;
   gsize at = compile_at (c, forward ? a->stage + 1u : a->stage - 1u, a->microbatch);
-  guint32 need = forward ? c->pos_f[at] : c->pos_b[at];
-  return program_eval_count (x->eval, to, STREAM_COMPUTE) >= need ? NONE : to;
+  return must_wait (x, k, to, STREAM_COMPUTE, forward ? c->pos_f[at] : c->pos_b[at]);
 }
 
-static guint32
-input_waits_for (const Eval *x, const Cursor *k)
+static inline gboolean
+input_waits (const Eval *x, Cursor *k)
 {
   const Compile *c = &x->c;
   const SchedAction *a = &c->t->actions[k->next];
   if (!compile_is_fed (c, a))
-    return NONE;
+    return FALSE;
   gboolean forward = a->kind == SCHED_F;
   guint from = c->t->stage_rank[forward ? a->stage - 1 : a->stage + 1];
   if (from == k->row.rank)
-    return NONE;
+    return FALSE;
   gsize at = compile_at (c, forward ? a->stage - 1u : a->stage + 1u, a->microbatch);
-  guint32 need = forward ? c->act_count[at] : c->grad_count[at];
   guint stream = compile_send_stream (c, from, k->row.rank, !forward);
-  return program_eval_count (x->eval, from, stream) >= need ? NONE : from;
+  return must_wait (x, k, from, stream, forward ? c->act_count[at] : c->grad_count[at]);
 }
 
 static void
-park (Eval *x, guint rank, guint32 on)
+park (Eval *x, guint rank)
 {
+  guint32 on = x->cur[rank].on;
+  if (on >= x->n_rows) /* for its mirror, which may be rank itself: that would be a deadlock */
+    on = x->c.t->ranks - 1 - on;
   x->cur[rank].next_parked = x->cur[on].first_parked;
   x->cur[on].first_parked = rank;
+}
+
+/* Those that have what they waited for go on. */
+static void
+wake (Eval *x, Cursor *k)
+{
+  guint32 *link = &k->first_parked;
+  while (*link != NONE) {
+    Cursor *w = &x->cur[*link];
+    if (program_eval_stream (program_eval_of (x->eval), w->on, w->stream)->n >= w->need) {
+      x->stack[x->n_stack++] = *link;
+      *link = w->next_parked;
+    } else {
+      link = &w->next_parked;
+    }
+  }
 }
 
 /* Follows one row as far as it goes. */
@@ -72,12 +134,12 @@ static void
 follow (Eval *x, guint rank)
 {
   Cursor *k = &x->cur[rank];
-  guint32 last = x->c.t->first[rank + 1], wait = NONE;
-  gboolean moved = FALSE;
+  guint32 last = x->c.t->first[rank + 1];
+  gboolean waits = FALSE;
   program_select (x->eval, rank);
   while (k->owes_send || k->next < last) {
-    wait = k->owes_send ? send_waits_for (x, k) : input_waits_for (x, k);
-    if (wait != NONE)
+    waits = k->owes_send ? send_waits (x, k) : input_waits (x, k);
+    if (waits)
       break;
     if (k->owes_send) {
       compile_send (&k->row, &x->c.t->actions[k->next - 1]);
@@ -87,22 +149,17 @@ follow (Eval *x, guint rank)
       k->next++;
       k->owes_send = TRUE;
     }
-    moved = TRUE;
   }
-  if (moved) {
-    for (guint32 r = k->first_parked; r != NONE; r = x->cur[r].next_parked)
-      x->stack[x->n_stack++] = r;
-    k->first_parked = NONE;
-  }
-  if (wait != NONE)
-    park (x, rank, wait);
+  wake (x, k);
+  if (waits)
+    park (x, rank);
 }
 
 static gboolean
 follow_all (Eval *x)
 {
   const SchedTable *t = x->c.t;
-  for (guint r = 0; r < t->ranks; r++) {
+  for (guint r = 0; r < x->n_rows; r++) {
     guint32 n = t->first[r + 1] - t->first[r];
     x->cur[r] = (Cursor){.row = {.c = &x->c, .rank = r},
                          .next = t->first[r],
@@ -114,11 +171,11 @@ follow_all (Eval *x)
     program_select (x->eval, r);
     compile_begin (&x->cur[r].row);
   }
-  for (guint r = t->ranks; r-- > 0;)
+  for (guint r = x->n_rows; r-- > 0;)
     x->stack[x->n_stack++] = r;
   while (x->n_stack > 0)
     follow (x, x->stack[--x->n_stack]);
-  for (guint r = 0; r < t->ranks; r++)
+  for (guint r = 0; r < x->n_rows; r++)
     if (x->cur[r].owes_send || x->cur[r].next < t->first[r + 1])
       return FALSE;
   return !program_eval_unresolved (x->eval);
@@ -146,7 +203,8 @@ build_end (Eval *x)
     program_begin (b);
     for (guint s = 0; s < STREAM_COUNT; s++)
       program_op (b, s, OP_COLL, program_cost (b, part[s], last_end (x, r, s)), 0);
-    compile_end (&x->cur[r].row);
+    Row row = {.c = c, .rank = r};
+    compile_end (&row);
   }
   ProgramSet *set = compile_link (c);
   program_builder_free (b);
@@ -235,7 +293,8 @@ evaluate (Eval *x, StepTimes *out, GError **error)
     if (c->slot[offset] != NONE)
       x->slot_offset[c->slot[offset]] = offset;
   x->costs = c->b;
-  x->eval = program_evaluator_new (STREAM_COUNT, c->stream_names, n, x->slot_offset, c->n_peers);
+  x->eval = program_evaluator_new (STREAM_COUNT, c->stream_names, n, x->slot_offset, c->n_peers,
+                                   x->n_rows < n ? mirror : NULL);
   program_copy_costs (x->eval, x->costs);
   c->b = x->eval;
   if (!follow_all (x) || program_eval_overflow (x->eval))
@@ -260,7 +319,8 @@ compile_eval (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
   compile_prepare (&x.c);
   gboolean ok = compile_check (&x.c, FALSE, error);
   ok = ok && x.c.barrier;
-  ok = ok && t->pipelines == 1; /* copies of a stage meet to reduce, on the way */
+  gboolean mirrored = ok && is_mirrored (t);
+  ok = ok && (t->pipelines == 1 || mirrored); /* copies of a stage meet to reduce, on the way */
   ok =
       ok && x.c.paired == NULL; /* pairs make costs while they are emitted, for one builder alone */
   if (ok) {
@@ -268,6 +328,7 @@ compile_eval (const Spec *s, const SchedTable *t, const StageLayers *sl, const S
     x.stack = g_new (guint32, 2 * t->ranks + 1);
     x.slot_offset = g_new0 (guint32, MAX (x.c.n_peers, 1));
     x.costs = x.c.b;
+    x.n_rows = mirrored ? t->ranks / 2 : t->ranks;
     ok = evaluate (&x, out, error);
     x.c.b = x.costs;
   }

@@ -238,12 +238,42 @@ fsdp_init (Compile *c)
   f->blocked = g_new0 (guint32, c->t->ranks);
 }
 
+/* Units and pieces of a stage that is like another: the same, with a state of their own. */
+static void
+copy_units (StageUnits *su, const StageUnits *like)
+{
+  *su = *like;
+  su->unit = g_memdup2 (like->unit, like->n_units * sizeof (Unit));
+  su->piece = g_memdup2 (like->piece, like->n_pieces * sizeof (Piece));
+}
+
+/* The stage whose units this one shares: the same part of the first copy of the model, or the one
+ * before where layers and prediction modules are alike; itself when there is none. */
+static guint
+stage_like (const Compile *c, guint st)
+{
+  guint part = sched_part (c->t, st);
+  if (st >= c->sl->n_stages)
+    return part;
+  gboolean modules = stage_mtp (c->sl, &c->s->model, st) > 0 ||
+                     (st > 0 && stage_mtp (c->sl, &c->s->model, st - 1) > 0);
+  return !modules && compile_like_before (c, st) ? st - 1 : st;
+}
+
 void
 fsdp_costs (Compile *c, const gboolean kinds[4])
 {
   static const LayerPass pass_of[4] = {LP_FORWARD, LP_BACKWARD, LP_INPUT_GRAD, LP_WEIGHT_GRAD};
   for (guint st = 0; st < c->fsdp->n_stages; st++) {
     StageUnits *su = &c->fsdp->stage[st];
+    guint like = stage_like (c, st);
+    if (like != st) {
+      copy_units (su, &c->fsdp->stage[like]);
+      for (guint k = 0; k < 4 && st < c->sl->n_stages; k++)
+        if (kinds[k])
+          stage_host (c, st, su, pass_of[k]);
+      continue;
+    }
     stage_units (c, sched_part (c->t, st), su);
     for (guint u = 0; u < su->n_units; u++)
       unit_costs (c, &su->unit[u]);

@@ -9,6 +9,7 @@
 typedef struct {
   PassCost pass[LP_COUNT];
   guint32 cost[LP_COUNT]; /* index of the cost, G_MAXUINT32 when not made yet */
+  guint32 host[LP_COUNT]; /* … of the host's work on the pass, where it has a stream */
   guint n_pieces;         /* 0: not split */
   guint32 *piece_cost;    /* of the full backward or of the weight gradients */
   guint32 *piece_cost_w;
@@ -47,7 +48,8 @@ typedef struct {
   guint n_peers;
   gboolean scattered;              /* more peers than a wait can name */
   guint32 *act_count, *grad_count; /* [stage*m + mb]: count on the sender's stream */
-  guint32 *pos_f, *pos_b;          /* [stage*m + mb]: compute operations before it on its rank */
+  guint32 *pos_f, *pos_b;          /* [stage*m + mb]: compute operations before it on its rank; NULL
+                                    * without rendezvous */
   guint8 *begun;                   /* per stage: has its first forward been emitted */
   guint32 *last_back; /* per stage: index in its row of the action that completes gradients */
 } Compile;
@@ -120,6 +122,8 @@ guint compile_slot_of (const Compile *c, const CollGroup *group);
 void compile_put_reduce (Compile *c, StageParams p);
 void compile_compute (Compile *c, guint32 cost, guint32 tag);
 void compile_costs (Compile *c);
+/* A middle stage of the same kinds of layers, layer by layer, as the one before it. */
+gboolean compile_like_before (const Compile *c, guint stage);
 /* Cost of the forward of one stage (forward TRUE) or of the backward of another when both run as a
  * pair whose all-to-alls overlap; index into the costs. */
 guint32 compile_pair_cost (Compile *c, guint forward_stage, guint backward_stage, gboolean forward);

@@ -14,24 +14,12 @@ typedef struct {
   guint n_waits, cap_waits;
 } StreamBuf;
 
-/* A stream of one rank while it is evaluated. */
-typedef struct {
-  SimTime *ends;
-  guint32 n, cap;
-  SimTime begin, duration; /* of the newest operation */
-} EvalStream;
-
 struct ProgramBuilder {
+  ProgramEval eval; /* first: see program_eval_of */
   guint n_streams, n_programs;
   const char *const *names;
   StreamBuf *cur;
   gboolean open, overflown;
-  /* evaluation */
-  EvalStream *eval; /* n_ranks * n_streams; NULL while building */
-  EvalStream *now;  /* of the selected rank */
-  guint rank, n_ranks;
-  guint32 *slot_offset;
-  gboolean unresolved, late;
   guint32 *first_op;
   guint cap_first;
   Op *ops;
@@ -73,10 +61,10 @@ program_builder_free (ProgramBuilder *b)
     g_free (b->cur[i].ops);
     g_free (b->cur[i].waits);
   }
-  for (guint i = 0; b->eval != NULL && i < b->n_ranks * b->n_streams; i++)
-    g_free (b->eval[i].ends);
-  g_free (b->eval);
-  g_free (b->slot_offset);
+  for (guint i = 0; b->eval.all != NULL && i < b->eval.selected * b->n_streams; i++)
+    g_free (b->eval.all[i].ends);
+  g_free (b->eval.all);
+  g_free (b->eval.slot_offset);
   g_free (b->cur);
   g_free (b->first_op);
   g_free (b->ops);
@@ -106,6 +94,7 @@ guint32
 program_cost_parts (ProgramBuilder *b, const SimTime part[PART_COUNT])
 {
   b->costs = grow (b->costs, b->n_costs, 1, &b->cap_costs, sizeof (OpCost));
+  b->eval.costs = b->costs;
   OpCost *c = &b->costs[b->n_costs];
   c->duration = 0;
   for (guint i = 0; i < PART_COUNT; i++) {
@@ -159,52 +148,66 @@ program_begin (ProgramBuilder *b)
 
 ProgramBuilder *
 program_evaluator_new (guint n_streams, const char *const *stream_names, guint n_ranks,
-                       const guint32 *slot_offset, guint n_slots)
+                       const guint32 *slot_offset, guint n_slots, const guint8 *mirror)
 {
   ProgramBuilder *b = program_builder_new (n_streams, stream_names);
-  b->eval = g_new0 (EvalStream, n_ranks * n_streams);
-  b->now = b->eval;
-  b->n_ranks = n_ranks;
-  b->slot_offset = g_memdup2 (slot_offset, MAX (n_slots, 1) * sizeof (guint32));
+  guint selected = mirror != NULL ? n_ranks / 2 : n_ranks;
+  g_assert (mirror == NULL || n_ranks % 2 == 0);
+  b->eval =
+      (ProgramEval){.all = g_new0 (EvalStream, selected * n_streams),
+                    .n_streams = n_streams,
+                    .n_ranks = n_ranks,
+                    .selected = selected,
+                    .slot_offset = g_memdup2 (slot_offset, MAX (n_slots, 1) * sizeof (guint32))};
+  b->eval.now = b->eval.all;
+  if (mirror != NULL)
+    memcpy (b->eval.mirror, mirror, n_streams);
   return b;
 }
 
 void
 program_select (ProgramBuilder *b, guint rank)
 {
-  b->rank = rank;
-  b->now = b->eval + (gsize)rank * b->n_streams;
+  g_assert (rank < b->eval.selected);
+  b->eval.rank = rank;
+  b->eval.now = b->eval.all + (gsize)rank * b->n_streams;
 }
 
 void
 program_reserve (ProgramBuilder *b, guint rank, guint stream, guint32 n_ops)
 {
-  EvalStream *e = &b->eval[(gsize)rank * b->n_streams + stream];
+  EvalStream *e = program_eval_stream (&b->eval, rank, stream);
   e->ends = grow (e->ends, e->n, n_ops, &e->cap, sizeof (SimTime));
+}
+
+void
+program_eval_grow (EvalStream *e)
+{
+  e->ends = grow (e->ends, e->n, 1, &e->cap, sizeof (SimTime));
 }
 
 guint32
 program_eval_count (const ProgramBuilder *b, guint rank, guint stream)
 {
-  return b->eval[(gsize)rank * b->n_streams + stream].n;
+  return program_eval_stream (&b->eval, rank, stream)->n;
 }
 
 const SimTime *
 program_eval_ends (const ProgramBuilder *b, guint rank, guint stream)
 {
-  return b->eval[(gsize)rank * b->n_streams + stream].ends;
+  return program_eval_stream (&b->eval, rank, stream)->ends;
 }
 
 gboolean
 program_eval_unresolved (const ProgramBuilder *b)
 {
-  return b->unresolved;
+  return b->eval.unresolved;
 }
 
 gboolean
 program_eval_overflow (const ProgramBuilder *b)
 {
-  return b->late;
+  return b->eval.late;
 }
 
 void
@@ -214,55 +217,13 @@ program_copy_costs (ProgramBuilder *to, const ProgramBuilder *from)
   to->costs = grow (to->costs, 0, from->n_costs, &to->cap_costs, sizeof (OpCost));
   memcpy (to->costs, from->costs, from->n_costs * sizeof (OpCost));
   to->n_costs = from->n_costs;
-}
-
-static inline void
-eval_end (ProgramBuilder *b, EvalStream *e)
-{
-  if (G_UNLIKELY (__builtin_add_overflow (e->begin, e->duration, &e->ends[e->n - 1]))) {
-    e->ends[e->n - 1] = SIM_TIME_MAX;
-    b->late = TRUE;
-  }
-}
-
-static guint32
-eval_op (ProgramBuilder *b, guint stream, guint32 cost)
-{
-  EvalStream *e = &b->now[stream];
-  if (G_UNLIKELY (e->n == e->cap))
-    e->ends = grow (e->ends, e->n, 1, &e->cap, sizeof (SimTime));
-  e->begin = e->n > 0 ? e->ends[e->n - 1] : 0;
-  e->duration = b->costs[cost].duration;
-  e->n++;
-  eval_end (b, e);
-  return e->n;
-}
-
-static void
-eval_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, guint32 count)
-{
-  EvalStream *e = &b->now[stream], *target = &b->now[wait_stream];
-  if (peer >= 0) {
-    guint rank = b->rank + b->slot_offset[peer];
-    rank -= rank >= b->n_ranks ? b->n_ranks : 0;
-    target = &b->eval[(gsize)rank * b->n_streams + wait_stream];
-  }
-  if (G_UNLIKELY (target->n < count)) {
-    b->unresolved = TRUE;
-    return;
-  }
-  if (target->ends[count - 1] > e->begin) {
-    e->begin = target->ends[count - 1];
-    eval_end (b, e);
-  }
+  to->eval.costs = to->costs;
 }
 
 guint32
-program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 tag)
+program_append_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 tag)
 {
   g_assert (stream < b->n_streams && cost < b->n_costs);
-  if (b->eval != NULL)
-    return eval_op (b, stream, cost);
   g_assert (b->open);
   StreamBuf *c = &b->cur[stream];
   if (G_UNLIKELY (c->n_ops == c->cap_ops))
@@ -273,14 +234,10 @@ program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 
 }
 
 void
-program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, guint32 count)
+program_append_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, guint32 count)
 {
   if (count == 0)
     return;
-  if (b->eval != NULL) {
-    eval_wait (b, stream, peer, wait_stream, count);
-    return;
-  }
   StreamBuf *c = &b->cur[stream];
   g_assert (c->n_ops > 0 && wait_stream < b->n_streams && peer <= PROGRAM_MAX_PEERS);
   if (G_UNLIKELY (count > PROGRAM_MAX_COUNT))
@@ -295,19 +252,17 @@ program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, gui
 }
 
 void
-program_group (ProgramBuilder *b, guint stream, guint slot)
+program_append_group (ProgramBuilder *b, guint stream, guint slot)
 {
-  if (b->eval != NULL) /* for slots that are nobody's rendezvous in this set */
-    return;
   StreamBuf *c = &b->cur[stream];
   g_assert (c->n_ops > 0 && slot < OP_NO_GROUP);
   c->ops[c->n_ops - 1].group = (guint8)slot;
 }
 
 guint32
-program_count (const ProgramBuilder *b, guint stream)
+program_append_count (const ProgramBuilder *b, guint stream)
 {
-  return b->eval != NULL ? b->now[stream].n : b->cur[stream].n_ops;
+  return b->cur[stream].n_ops;
 }
 
 gboolean

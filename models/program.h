@@ -113,16 +113,12 @@ guint32 program_cost (ProgramBuilder *b, Part part, SimTime duration);
 guint32 program_cost_parts (ProgramBuilder *b, const SimTime part[PART_COUNT]);
 
 void program_begin (ProgramBuilder *b); /* next program */
-/* Appends to a stream; returns the number of operations in it afterwards (the count to wait for).
- */
-guint32 program_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 tag);
-/* Adds a wait to the operation appended last to stream; count 0 is dropped. */
-void program_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream, guint32 count);
-/* Makes the last op a rendezvous of the slot's group: it starts when every member has come. The
- * calls of one slot must all be on one stream, and a rank is a member of a group once: who comes to
- * which meeting would hang on the order of evaluation otherwise (program_verify refuses it). */
-void program_group (ProgramBuilder *b, guint stream, guint slot);
-guint32 program_count (const ProgramBuilder *b, guint stream); /* of the current program, so far */
+/* What program_op, program_wait and program_group do while building; program_eval.h has those. */
+guint32 program_append_op (ProgramBuilder *b, guint stream, OpKind kind, guint32 cost, guint32 tag);
+void program_append_wait (ProgramBuilder *b, guint stream, gint peer, guint wait_stream,
+                          guint32 count);
+void program_append_group (ProgramBuilder *b, guint stream, guint slot);
+guint32 program_append_count (const ProgramBuilder *b, guint stream);
 /* TRUE once a stream has had more operations than a wait can count: the set must not be used. */
 gboolean program_builder_overflown (const ProgramBuilder *b);
 
@@ -130,9 +126,13 @@ gboolean program_builder_overflown (const ProgramBuilder *b);
  * an operation waits for has been called before, give the completion times at once and keep nothing
  * else. slot_offset: for each peer slot the distance on the ring of ranks. Rendezvous are not for
  * it. A wait for what has not been called yet sets "unresolved": the times are then worth nothing.
+ * mirror: NULL, or, where rank n_ranks - 1 - r does at every moment what rank r does, the stream of
+ * the one that does the work of each stream of the other; the upper half of the ranks is then not
+ * selected but read from the lower.
  */
 ProgramBuilder *program_evaluator_new (guint n_streams, const char *const *stream_names,
-                                       guint n_ranks, const guint32 *slot_offset, guint n_slots);
+                                       guint n_ranks, const guint32 *slot_offset, guint n_slots,
+                                       const guint8 *mirror);
 void program_select (ProgramBuilder *b, guint rank); /* further calls are about this rank */
 void program_reserve (ProgramBuilder *b, guint rank, guint stream, guint32 n_ops);
 guint32 program_eval_count (const ProgramBuilder *b, guint rank, guint stream);
@@ -150,5 +150,7 @@ ProgramSet *program_builder_finish (ProgramBuilder *b, guint n_ranks, guint n_pe
 
 /* Checks indices, that waits name existing operations, groups have their members, shares add up. */
 gboolean program_verify (const ProgramSet *set, GError **error);
+
+#include "program_eval.h"
 
 #endif

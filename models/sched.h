@@ -45,12 +45,19 @@ typedef struct {
 static inline guint
 sched_depth (const SchedTable *t)
 {
-  return t->pipelines == 1 ? t->stages : t->stages / t->pipelines;
+  return t->pipelines == 1   ? t->stages
+         : t->pipelines == 2 ? t->stages >> 1
+                             : t->stages / t->pipelines;
 }
 static inline guint
 sched_part (const SchedTable *t, guint stage)
 {
-  return t->pipelines == 1 ? stage : stage % sched_depth (t);
+  if (t->pipelines == 1)
+    return stage;
+  guint half = t->stages >> 1; /* no division where it is asked for every action */
+  if (t->pipelines == 2)
+    return stage < half ? stage : stage - half;
+  return stage % sched_depth (t);
 }
 /* Micro-batches of one pipeline, and the first of those that stage works on. */
 static inline guint

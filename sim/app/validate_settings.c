@@ -205,6 +205,33 @@ set_tp_overlap (Spec *s, const char *value)
 }
 
 static gboolean
+set_bool (gboolean *to, const char *value)
+{
+  *to = strcmp (value, "true") == 0;
+  return *to || strcmp (value, "false") == 0;
+}
+
+static gboolean
+set_pp_overlap (Spec *s, const char *value)
+{
+  return set_bool (&s->software.pp_overlap, value);
+}
+
+/* Of gradients with backward and of updated parameters with the next forward. */
+static gboolean
+set_dp_overlap (Spec *s, const char *value)
+{
+  return set_bool (&s->software.dp_overlap_grad, value) &&
+         set_bool (&s->software.dp_overlap_param, value);
+}
+
+static gboolean
+set_parallel_block (Spec *s, const char *value)
+{
+  return set_bool (&s->model.parallel_block, value);
+}
+
+static gboolean
 set_recompute (Spec *s, const char *value)
 {
   return recompute_parse (value, &s->train.recompute, &s->train.recompute_modules);
@@ -230,6 +257,9 @@ static const struct {
     {"no_grad_norm", set_no_grad_norm},
     {"host_optimizer_us", set_host_optimizer},
     {"tp_overlap", set_tp_overlap},
+    {"pp_overlap", set_pp_overlap},
+    {"dp_overlap", set_dp_overlap},
+    {"parallel_block", set_parallel_block},
     {"recompute", set_recompute},
 };
 

@@ -79,20 +79,23 @@ shipped (void)
   return t;
 }
 
-/* 9 of 10 pairs whose published difference is over 3 % move the published way. Pairs that a column
- * tells apart; those that prose alone does are listed, not counted: nothing reads it. */
+/* 9 of 10 pairs whose published difference is over 3 % move the published way, of those that a
+ * column tells apart. Prose tells the others apart: what rules.json reads of it (the overlaps of an
+ * ablation among it) is right in 7 of 10; equal rows that were measured twice cannot be. */
 static void
 test_pairs (void)
 {
   g_autoptr (CsvTable) t = shipped ();
   g_autoptr (ValidateResult) r = result_of (t);
   g_autoptr (GArray) pairs = validate_pairs (t, r);
-  guint n = 0, right = 0;
+  guint n = 0, right = 0, told = 0, told_right = 0;
   for (guint i = 0; i < pairs->len; i++) {
     const RowPair *p = &g_array_index (pairs, RowPair, i);
     gboolean prose = strstr (p->kind, "comments") != NULL;
     n += prose ? 0 : 1;
     right += !prose && p->right ? 1 : 0;
+    told += prose ? 1 : 0;
+    told_right += prose && p->right ? 1 : 0;
     if (!p->right)
       g_test_message ("%s: %s, %s: published %+.1f %%, predicted %+.1f %%", p->kind, p->a->id,
                       p->b->id, p->published_pct, p->predicted_pct);
@@ -104,6 +107,8 @@ test_pairs (void)
     g_test_message ("%s", lines[i]);
   g_assert_cmpuint (n, >, 500);
   g_assert_cmpfloat ((double)right, >=, 0.9 * n);
+  g_assert_cmpuint (told, >=, 40);
+  g_assert_cmpfloat ((double)told_right, >=, 0.7 * told);
 }
 
 /* Asked for: mean tau 0.8, the fastest in the top three in 9 of 10. The first is not reached yet
