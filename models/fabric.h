@@ -83,6 +83,7 @@ struct Fabric {
   double net_hop_s[PROTO_COUNT], net_ramp_s; /* per step between nodes */
   double pat_rank_s;                         /* PAT: per rank */
   FabricCurve nvlstree;                      /* hop per level, up and down; Bps: inside the node */
+  double nvlstree_nics;                      /* of a node that it drives at most; 0: all */
   double a2a_net_hop_s;                      /* per remote peer */
   FabricCurve net_p2p;                       /* one message; Bps 0: what a GPU's NICs give */
 

@@ -57,6 +57,7 @@ static const double speeds_net[3][24] = {
     {96, 86, 80, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12},
 };
 static const double net_GBps_per_100G = 12;
+enum { NVLS_HEADS = 32 }; /* GPUs of a node, at most, that reduce a slice each through the switch */
 
 /* What the short search found. */
 typedef struct {
@@ -149,14 +150,14 @@ search (Planner *p)
   Graph *g = &p->graph;
   if (p->nodes == 1) {
     best_channels (speeds_node[row], intra, max_channels (f) / 2, intra, g);
-    g->nvls_channels = p->per_node;
-    g->nvls_intra_GBps = speed_at_most (speeds_node[row], intra / p->per_node);
+    g->nvls_channels = MIN (p->per_node, NVLS_HEADS);
+    g->nvls_intra_GBps = speed_at_most (speeds_node[row], intra / g->nvls_channels);
     g->nvls_inter_GBps = 0;
   } else {
     double nics = MAX (1, floor (MIN (f->nics, p->per_node * fabric_nics_per_gpu (f))));
     double nic = f->nic_Bps / 12.5e9 * net_GBps_per_100G;
     best_channels (speeds_net[row], nic, nics, p->per_node > 1 ? intra : INFINITY, g);
-    g->nvls_channels = MIN (p->per_node, nics);
+    g->nvls_channels = MIN (MIN (p->per_node, nics), NVLS_HEADS);
     double limit = MIN (intra / g->nvls_channels, nics * nic / g->nvls_channels);
     g->nvls_intra_GBps = g->nvls_inter_GBps = speed_at_most (speeds_net[row], limit);
   }
