@@ -220,7 +220,7 @@ pat_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes)
 double
 coll_alltoall_Bps (const Fabric *f, const CollGroup *g)
 {
-  double rate = f->a2a.Bps * fabric_share (f, g);
+  double rate = f->a2a.Bps * fabric_alltoall_share (f, g);
   if (f->env.max_ctas > 0 && f->channel_Bps > 0)
     rate = MIN (rate, f->env.max_ctas * f->channel_Bps);
   return rate;

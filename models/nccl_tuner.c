@@ -394,11 +394,14 @@ add_all (Planner *p, NcclPlan *plan)
   if (nvls && p->nodes == 1 && p->graph.nvls_channels >= 2 && p->op != COLL_BROADCAST)
     add (p, plan, ALGO_NVLS, PROTO_SIMPLE, nvls_latency_us (p, ALGO_NVLS),
          nvls_bus_GBps (p, ALGO_NVLS) * n / steps);
-  gboolean tree = f->tuner == FABRIC_TUNER_NCCL || p->nodes == 2;
-  if (nvls && tree && p->nodes > 1 && p->graph.nvls_channels >= 2 && p->op == COLL_ALL_REDUCE &&
+  if (nvls && p->nodes > 1 && p->graph.nvls_channels >= 2 && p->op == COLL_ALL_REDUCE &&
       f->nccl_version >= 21800)
     add (p, plan, ALGO_NVLSTREE, PROTO_SIMPLE, nvls_latency_us (p, ALGO_NVLSTREE),
          nvls_bus_GBps (p, ALGO_NVLSTREE) * n / steps);
+  /* The plugin's tuner keeps to the ring on more than two nodes, but not against NCCL_ALGO. */
+  if (f->tuner == FABRIC_TUNER_AWS_OFI && p->nodes > 2 && f->env.not_algos[p->op] == 0)
+    for (int i = 0; i < plan->n; i++)
+      plan->c[i].if_asked = plan->c[i].algo == ALGO_NVLSTREE;
   gboolean pat = f->nccl_version >= 22300 && p->per_node == 1 && p->nodes > 1;
   if (pat && (p->op == COLL_ALL_GATHER || p->op == COLL_REDUCE_SCATTER))
     add (p, plan, ALGO_PAT, PROTO_SIMPLE,
@@ -472,6 +475,8 @@ nccl_plan_choose (const NcclPlan *plan, double bytes, CollChoice force)
     double best_us = INFINITY;
     for (int i = 0; i < plan->n; i++) {
       const NcclCandidate *c = &plan->c[i];
+      if (c->if_asked && force.algo != c->algo && plan->n > 1)
+        continue;
       if (pass < ANY && force.algo != ALGO_AUTO && force.algo != c->algo)
         continue;
       if (pass == BOTH && force.proto != PROTO_AUTO && force.proto != c->proto)

@@ -66,6 +66,8 @@ static const Field alltoall_fields[] = {TIME ("base_us", a2a.base_s),
                                         MAY_TIME ("ramp_us", a2a.ramp_s),
                                         MAY ("ramp_MiB", a2a.ramp_bytes, MIB, 1e-6, 1e6),
                                         MAY ("copy_GBps", a2a_copy_s_per_byte, PER_GBPS, 1e-3, 1e9),
+                                        MAY ("share_of_2", a2a_share2, 1, 1e-3, 100),
+                                        MAY ("share_of_4", a2a_share4, 1, 1e-3, 100),
                                         END};
 static const Field sharp_fields[] = {PART ("efficiency", sharp_efficiency),
                                      TIME ("hop_us", sharp_hop_s), END};
