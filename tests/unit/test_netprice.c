@@ -301,7 +301,7 @@ test_refused (void)
       {{"cluster.network.nodes=3"}, "find a GPU"},
       {{"cluster.network.placement=hosts"}, "hosts and placement do not agree"},
       {{"cluster.network.placement=hosts", "cluster.network.hosts=[\"a\"]"}, "no host is called a"},
-      {{"cluster.network.leaf_oversubscription=1"}, "one switch has no oversubscription"},
+      {{"cluster.network.kind=single-switch"}, "one switch has no oversubscription"},
       {{"cluster.network.leaf_ports=4", "cluster.network.rail_optimised=false"}, "takes no host"},
       {{"cluster.network.leaf_oversubscription=0"}, "out of range"},
       {{"cluster.network.spine_ports=1"}, "more ports, or one more tier"},
