@@ -189,7 +189,10 @@ static double
 nvlstree_s (const Fabric *f, const CollGroup *g, double bytes)
 {
   const FabricCurve *c = &f->nvlstree;
-  double net = f->nvlstree_efficiency * fabric_group_net_Bps (f, g);
+  double net = fabric_group_net_Bps (f, g);
+  if (f->nvlstree_nics > 0)
+    net = MIN (net, f->nvlstree_nics * f->nic_Bps);
+  net *= f->nvlstree_efficiency;
   double move = MAX (bytes / switch_Bps (f, g, c->Bps), tree_factor (g) * bytes / net);
   return curve_s (c, 2 * log2 (g->nodes), move, bytes);
 }
@@ -214,15 +217,21 @@ pat_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes)
          bytes * coll_bus_factor (op, g->ranks) / net;
 }
 
+double
+coll_alltoall_Bps (const Fabric *f, const CollGroup *g)
+{
+  double rate = f->a2a.Bps * fabric_alltoall_share (f, g);
+  if (f->env.max_ctas > 0 && f->channel_Bps > 0)
+    rate = MIN (rate, f->env.max_ctas * f->channel_Bps);
+  return rate;
+}
+
 static double
 alltoall_s (const Fabric *f, const CollGroup *g, double bytes)
 {
   double n = g->ranks, r = g->ranks_per_node;
   double part = bytes / n; /* what one rank sends to one peer */
-  double rate = f->a2a.Bps * fabric_share (f, g);
-  if (f->env.max_ctas > 0 && f->channel_Bps > 0)
-    rate = MIN (rate, f->env.max_ctas * f->channel_Bps);
-  double move = r > 1 ? part * (r - 1) / rate : 0;
+  double move = r > 1 ? part * (r - 1) / coll_alltoall_Bps (f, g) : 0;
   double t = part * f->a2a_copy_s_per_byte;
   if (g->nodes > 1) {
     double net = f->a2a_efficiency * fabric_group_net_Bps (f, g);
@@ -233,16 +242,20 @@ alltoall_s (const Fabric *f, const CollGroup *g, double bytes)
 }
 
 double
+coll_p2p_net_Bps (const Fabric *f)
+{
+  double rate = f->efficiency * f->nic_Bps * MIN (f->nics, fabric_nics_per_gpu (f));
+  return f->net_p2p.Bps > 0 ? MIN (rate, f->net_p2p.Bps) : rate;
+}
+
+double
 p2p_time_s (const Fabric *f, gboolean same_node, int sharers, double bytes)
 {
   if (!(bytes > 0))
     return 0;
   if (same_node)
     return curve_s (&f->p2p, 0, bytes / f->p2p.Bps, bytes);
-  double rate = f->efficiency * f->nic_Bps * MIN (f->nics, fabric_nics_per_gpu (f));
-  if (f->net_p2p.Bps > 0)
-    rate = MIN (rate, f->net_p2p.Bps);
-  return curve_s (&f->net_p2p, 0, bytes * MAX (1, sharers) / rate, bytes);
+  return curve_s (&f->net_p2p, 0, bytes * MAX (1, sharers) / coll_p2p_net_Bps (f), bytes);
 }
 
 double

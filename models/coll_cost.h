@@ -26,6 +26,10 @@ double coll_algo_time_s (const Fabric *f, CollOp op, const CollGroup *g, CollCho
 double coll_bus_Bps (const Fabric *f, const CollGroup *g, CollProto proto);
 double coll_net_Bps (const Fabric *f, const CollGroup *g, CollProto proto);
 
+/* What a GPU sends in its node in an alltoall, and over its NICs in one message. */
+double coll_alltoall_Bps (const Fabric *f, const CollGroup *g);
+double coll_p2p_net_Bps (const Fabric *f);
+
 /* NCCL's choice and the closed form, without the precomputed table of coll_time_s: exact, but it
  * may fall where NCCL changes its mind. choice as in coll_time_s. */
 double coll_direct_time_s (const Fabric *f, CollOp op, const CollGroup *g, double bytes,

@@ -242,7 +242,8 @@ plan_ring_edges (Builder *b, const guint32 *rank, guint32 n, int nic, double wei
   return TRUE;
 }
 
-/* Turns a ring of n ranks so that the root of a broadcast begins it. */
+/* Turns a ring of n ranks so that the root of a broadcast begins it. As in NCCL the whole ring turns
+ * and each node is left where its ring leaves it; those before the root in its node come last. */
 static void
 root_first (guint32 *rank, guint32 n, guint32 root)
 {
@@ -276,7 +277,7 @@ plan_ring (Builder *b)
     if (rings == 0)
       plan_ring_order (b, c, mine);
     if (chain)
-      root_first (mine, rings > 0 ? n : b->ppn, b->by_node[0]);
+      root_first (mine, n, b->by_node[0]);
     double cap = s->costs.bus_Bps / factor / c_n;
     if (b->n_nodes > 1)
       cap = plan_limit (cap, s->costs.nic_Bps * MAX (1, b->n_nics) / factor / c_n);

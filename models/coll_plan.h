@@ -48,8 +48,9 @@ typedef struct {
   double base_s;           /* once a call */
   double hop_s, net_hop_s; /* a step within a node, between nodes */
   double total_s;          /* > 0: all of alpha; what base and hops do not explain is once a call */
-  double bus_Bps;  /* most that a GPU sends within its node, over all channels; 0: no limit */
-  double nic_Bps;  /* most that a NIC sends, beside the link's own limit; 0: no limit */
+  double bus_Bps; /* most that a GPU sends within its node, over all channels; 0: no limit */
+  double nic_Bps; /* most that a NIC sends, beside the link's own limit; 0: no limit. sendrecv: most
+                   * that a GPU sends over its NICs */
   double algo_Bps; /* most bytes of the buffer a second (NVLS); 0: no limit */
   gboolean wire;   /* add the topology's latencies to the hops */
 } CollCosts;

@@ -88,7 +88,7 @@ coll_costs_from_fabric (const Fabric *f, CollOp op, const CollGroup *g, CollChoi
     c.base_s = op == COLL_ALLTOALL ? f->a2a.base_s : f->p2p.base_s;
     c.hop_s = op == COLL_ALLTOALL ? f->a2a.hop_s : 0;
     c.net_hop_s = op == COLL_ALLTOALL ? f->a2a_net_hop_s : 0;
-    c.bus_Bps = op == COLL_ALLTOALL ? f->a2a.Bps : f->p2p.Bps;
+    c.bus_Bps = op == COLL_ALLTOALL ? coll_alltoall_Bps (f, g) : f->p2p.Bps;
     eff = f->a2a_efficiency;
   } else if (how.algo == ALGO_TREE) {
     eff *= f->tree_efficiency / f->efficiency;
@@ -99,6 +99,8 @@ coll_costs_from_fabric (const Fabric *f, CollOp op, const CollGroup *g, CollChoi
     c.net_hop_s = f->nvlstree.hop_s;
     c.algo_Bps = curve->Bps;
     eff = f->nvlstree_efficiency;
+    if (f->nvlstree_nics > 0)
+      eff *= MIN (1, f->nvlstree_nics / (g->ranks_per_node * fabric_nics_per_gpu (f)));
   } else if (how.algo == ALGO_COLLNET_DIRECT || how.algo == ALGO_COLLNET_CHAIN) {
     c.net_hop_s = f->sharp_hop_s;
     eff = f->sharp_efficiency;
@@ -106,6 +108,8 @@ coll_costs_from_fabric (const Fabric *f, CollOp op, const CollGroup *g, CollChoi
     eff = f->pat_efficiency;
   }
   c.nic_Bps = g->nodes > 1 ? eff * f->nic_Bps : 0;
+  if (op == COLL_SENDRECV && g->nodes > 1) /* one message takes all NICs of its GPU */
+    c.nic_Bps = coll_p2p_net_Bps (f);
   c.total_s = coll_algo_time_s (&fast, op, g, fixed, bytes);
   coll_cache_free (fast.cache);
   return c;

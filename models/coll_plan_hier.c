@@ -191,7 +191,12 @@ plan_pairs (Builder *b)
     return plan_shift (b);
   if (n > 8192)
     return plan_fail (b, "more than 8192 ranks are too many pairs (allowed: Hierarchical)");
-  double cap = s->costs.bus_Bps > 0 ? s->costs.bus_Bps * n / (n - 1) : 0;
+  /* Of n parts a rank sends ppn - 1 within its node; the node's NICs carry those to the others. */
+  double near = b->ppn - 1.0, far = n - b->ppn, cap = 0;
+  if (near > 0)
+    cap = s->costs.bus_Bps * n / near;
+  if (far > 0)
+    cap = plan_limit (cap, s->costs.nic_Bps * MAX (1, b->n_nics) * n / (b->ppn * far));
   plan_phase_begin (b);
   plan_channel_begin (b, s->bytes, cap, 1, 0);
   for (guint32 i = 0; i < n; i++) {

@@ -65,6 +65,13 @@ fabric_share (const Fabric *f, const CollGroup *g)
 }
 
 double
+fabric_alltoall_share (const Fabric *f, const CollGroup *g)
+{
+  double own = g->ranks_per_node <= 2 ? f->a2a_share2 : g->ranks_per_node <= 4 ? f->a2a_share4 : 0;
+  return own > 0 ? own : fabric_share (f, g);
+}
+
+double
 fabric_group_net_Bps (const Fabric *f, const CollGroup *g)
 {
   double own = g->ranks_per_node * fabric_nics_per_gpu (f);

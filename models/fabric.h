@@ -67,9 +67,10 @@ struct Fabric {
   FabricCurve nvls_curve;        /* Bps: algorithm bandwidth of an all-reduce through the switch */
   FabricCurve a2a; /* hop per peer; Bps: per GPU; copy of the own part is in a2a_copy */
   double a2a_copy_s_per_byte;
-  FabricCurve p2p;    /* one message between two GPUs of a node */
-  double channel_Bps; /* of one channel of 512 threads, Simple; 0: not known, no limit */
-  double slice_s;     /* once for each slice of a channel's pipeline (half a chunk); 0: none */
+  double a2a_share2, a2a_share4; /* as share2, share4, for alltoall; 0: those */
+  FabricCurve p2p;               /* one message between two GPUs of a node */
+  double channel_Bps;            /* of one channel of 512 threads, Simple; 0: not known, no limit */
+  double slice_s; /* once for each slice of a channel's pipeline (half a chunk); 0: none */
 
   /* the network */
   FabricTuner tuner;
@@ -83,6 +84,7 @@ struct Fabric {
   double net_hop_s[PROTO_COUNT], net_ramp_s; /* per step between nodes */
   double pat_rank_s;                         /* PAT: per rank */
   FabricCurve nvlstree;                      /* hop per level, up and down; Bps: inside the node */
+  double nvlstree_nics;                      /* of a node that it drives at most; 0: all */
   double a2a_net_hop_s;                      /* per remote peer */
   FabricCurve net_p2p;                       /* one message; Bps 0: what a GPU's NICs give */
 
@@ -112,6 +114,8 @@ double fabric_nics_per_gpu (const Fabric *f);
 
 /* Part of the node's bus that the group reaches: share2, share4 or 1 by its ranks in a node. */
 double fabric_share (const Fabric *f, const CollGroup *g);
+/* The same for alltoall: a2a_share2 and a2a_share4 where they are given. */
+double fabric_alltoall_share (const Fabric *f, const CollGroup *g);
 
 /* Line rate, bytes/s in one direction, that a group gets: its GPUs' NICs, at most its share of the
  * node's. */

@@ -86,7 +86,7 @@ kernel_dispatch_s (const Pricing *p, const MoeDims *d, double elem, double *byte
   double load = spec_moe_load (s);
   double row = d->h * elem * d->tokens * load, r = g->ranks_per_node;
   double nv = row * reached (&s->model, g->ranks) * (r - 1) / r;
-  double t = nv / (sw->ep_nvlink_efficiency * f->a2a.Bps * fabric_share (f, g));
+  double t = nv / (sw->ep_nvlink_efficiency * f->a2a.Bps * fabric_alltoall_share (f, g));
   *bytes = nv;
   if (g->nodes > 1) {
     double net = row * reached (&s->model, g->nodes) * (g->nodes - 1) / g->nodes;

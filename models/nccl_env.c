@@ -182,3 +182,9 @@ nccl_env_set (NcclEnv *e, const char *name, const char *value, GError **error)
   e->protos_given = TRUE;
   return lists (var, value, coll_proto_names, e->not_protos, error);
 }
+
+gboolean
+nccl_env_crosses (const NcclEnv *e)
+{
+  return e->cross_given && e->cross_nic == 1;
+}

@@ -38,6 +38,9 @@ extern const char *const nccl_env_names[];
 
 gboolean nccl_env_set (NcclEnv *e, const char *name, const char *value, GError **error);
 
+/* Rings change the rail between nodes (NCCL_CROSS_NIC=1; 2 lets NCCL stay on it, as it does). */
+gboolean nccl_env_crosses (const NcclEnv *e);
+
 /* NCCL's default where nothing is set. */
 #define NCCL_BUFF_BYTES   ((double)(4 << 20))
 #define NCCL_BUFF_STEPS   8

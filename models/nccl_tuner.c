@@ -57,6 +57,7 @@ static const double speeds_net[3][24] = {
     {96, 86, 80, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12},
 };
 static const double net_GBps_per_100G = 12;
+enum { NVLS_HEADS = 32 }; /* GPUs of a node, at most, that reduce a slice each through the switch */
 
 /* What the short search found. */
 typedef struct {
@@ -149,14 +150,14 @@ search (Planner *p)
   Graph *g = &p->graph;
   if (p->nodes == 1) {
     best_channels (speeds_node[row], intra, max_channels (f) / 2, intra, g);
-    g->nvls_channels = p->per_node;
-    g->nvls_intra_GBps = speed_at_most (speeds_node[row], intra / p->per_node);
+    g->nvls_channels = MIN (p->per_node, NVLS_HEADS);
+    g->nvls_intra_GBps = speed_at_most (speeds_node[row], intra / g->nvls_channels);
     g->nvls_inter_GBps = 0;
   } else {
     double nics = MAX (1, floor (MIN (f->nics, p->per_node * fabric_nics_per_gpu (f))));
     double nic = f->nic_Bps / 12.5e9 * net_GBps_per_100G;
     best_channels (speeds_net[row], nic, nics, p->per_node > 1 ? intra : INFINITY, g);
-    g->nvls_channels = MIN (p->per_node, nics);
+    g->nvls_channels = MIN (MIN (p->per_node, nics), NVLS_HEADS);
     double limit = MIN (intra / g->nvls_channels, nics * nic / g->nvls_channels);
     g->nvls_intra_GBps = g->nvls_inter_GBps = speed_at_most (speeds_net[row], limit);
   }
@@ -393,11 +394,14 @@ add_all (Planner *p, NcclPlan *plan)
   if (nvls && p->nodes == 1 && p->graph.nvls_channels >= 2 && p->op != COLL_BROADCAST)
     add (p, plan, ALGO_NVLS, PROTO_SIMPLE, nvls_latency_us (p, ALGO_NVLS),
          nvls_bus_GBps (p, ALGO_NVLS) * n / steps);
-  gboolean tree = f->tuner == FABRIC_TUNER_NCCL || p->nodes == 2;
-  if (nvls && tree && p->nodes > 1 && p->graph.nvls_channels >= 2 && p->op == COLL_ALL_REDUCE &&
+  if (nvls && p->nodes > 1 && p->graph.nvls_channels >= 2 && p->op == COLL_ALL_REDUCE &&
       f->nccl_version >= 21800)
     add (p, plan, ALGO_NVLSTREE, PROTO_SIMPLE, nvls_latency_us (p, ALGO_NVLSTREE),
          nvls_bus_GBps (p, ALGO_NVLSTREE) * n / steps);
+  /* The plugin's tuner keeps to the ring on more than two nodes, but not against NCCL_ALGO. */
+  if (f->tuner == FABRIC_TUNER_AWS_OFI && p->nodes > 2 && f->env.not_algos[p->op] == 0)
+    for (int i = 0; i < plan->n; i++)
+      plan->c[i].if_asked = plan->c[i].algo == ALGO_NVLSTREE;
   gboolean pat = f->nccl_version >= 22300 && p->per_node == 1 && p->nodes > 1;
   if (pat && (p->op == COLL_ALL_GATHER || p->op == COLL_REDUCE_SCATTER))
     add (p, plan, ALGO_PAT, PROTO_SIMPLE,
@@ -471,6 +475,8 @@ nccl_plan_choose (const NcclPlan *plan, double bytes, CollChoice force)
     double best_us = INFINITY;
     for (int i = 0; i < plan->n; i++) {
       const NcclCandidate *c = &plan->c[i];
+      if (c->if_asked && force.algo != c->algo && plan->n > 1)
+        continue;
       if (pass < ANY && force.algo != ALGO_AUTO && force.algo != c->algo)
         continue;
       if (pass == BOTH && force.proto != PROTO_AUTO && force.proto != c->proto)

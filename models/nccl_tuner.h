@@ -23,6 +23,7 @@ typedef struct {
   double plateau_latency;            /* factor on latency_us from plateau_bytes on */
   double plateau_bytes;
   gboolean corrected; /* its bandwidth depends on the size, as a tree's */
+  gboolean if_asked;  /* chosen only by name */
 } NcclCandidate;
 
 /* The candidates of one operation on one communicator; by value. n is 0 for operations that are not

@@ -147,6 +147,7 @@ routing (const NetPrice *n, const NetWorld *w)
   return (TopoRouteOpts){.mode = w == &n->ideal ? TOPO_ROUTE_ADAPTIVE : n->s->network.routing,
                          .seed = n->s->run.seed,
                          .queue_pairs = n->s->network.queue_pairs,
+                         .no_pxn = n->base->env.no_pxn,
                          .nic = -1};
 }
 
@@ -163,6 +164,7 @@ add_plan (NetPrice *n, NetWorld *w, const CollGroup *g, const Key *key, gint64 b
                     .bytes = bytes,
                     .route = routing (n, w),
                     .costs = coll_costs_from_fabric (n->base, key->op, g, key->how, (double)bytes),
+                    .cross_nic = nccl_env_crosses (&n->base->env),
                     .steps = steps,
                     .scratch = w->scratch};
   CollPlan *p = coll_plan_new (&s, error);

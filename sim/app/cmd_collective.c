@@ -269,6 +269,24 @@ proto_name (const CollLine *l)
   return l->choice.proto < 0 ? "Simple" : coll_proto_names[l->choice.proto];
 }
 
+/* What was asked for and cannot show in the table. */
+static void
+put_notes (const Call *call, GString *out)
+{
+  const NcclEnv *e = &call->fabric->env;
+  if (call->topo == NULL && (e->cross_given || e->no_pxn))
+    g_string_append (out, "# NCCL_CROSS_NIC and NCCL_PXN_DISABLE say which links are used: they "
+                          "count with --topology\n");
+  for (guint i = 0; call->forced.algo >= 0 && i < call->lines->len; i++) {
+    CollAlgo algo = g_array_index (call->lines, CollLine, i).choice.algo;
+    if (algo == call->forced.algo)
+      continue;
+    g_string_append_printf (out, "# no %s for %s here: NCCL would stop, the table is of its next\n",
+                            coll_algo_names[call->forced.algo], coll_op_names[call->op]);
+    break;
+  }
+}
+
 static void
 put_text (const Call *call, GString *out)
 {
@@ -279,6 +297,7 @@ put_text (const Call *call, GString *out)
       call->fabric->nccl_version % 100);
   if (call->topo != NULL)
     g_string_append_printf (out, "# over the links of %s\n", coll_topo_name (call->topo));
+  put_notes (call, out);
   g_string_append_printf (out, "#%13s %14s %12s %9s %9s  %-8s %-6s %4s%s\n", "size", "count",
                           "time", "algbw", "busbw", "algo", "proto", "chan",
                           call->log != NULL ? "    measured     busbw   error  ratio" : "");
@@ -383,8 +402,8 @@ set_nccl (Call *call, const CollFlags *f, GError **error)
 {
   Fabric *fabric = call->fabric;
   int version = f->version != NULL ? nccl_version_parse (f->version) : fabric->nccl_version;
-  if (version < 20000)
-    return usage (error, "--nccl-version", f->version, "such as 2.27.7");
+  if (f->version != NULL && version < 20800)
+    return usage (error, "--nccl-version", f->version, "2.8 and later, such as 2.27.7");
   fabric->nccl_version = version;
   for (gsize i = 0; f->env != NULL && f->env[i] != NULL; i++) {
     const char *equals = strchr (f->env[i], '=');
@@ -411,6 +430,9 @@ set_topo (Call *call, const Spec *s, const CollFlags *f, GError **error)
       if (needs[i] != NULL)
         return usage (error, "--fidelity, --placement, --routing", needs[i],
                       "with --topology NAME|FILE only");
+    if (f->jobs != 0 || f->channels != 0)
+      return usage (error, "--jobs, --channels", f->jobs != 0 ? "jobs" : "channels",
+                    "with --topology NAME|FILE only");
     return TRUE;
   }
   CollTopoSpec t = {.topology = f->topology,

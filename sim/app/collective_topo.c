@@ -169,7 +169,7 @@ plan_of (CollTopo *t, guint job, CollOp op, CollChoice how, double bytes, GError
                     .channels = t->channels,
                     .route = {.mode = t->routing, .seed = t->seed, .nic = -1, .no_pxn = e->no_pxn},
                     .costs = coll_costs_from_fabric (t->f, op, &t->group, how, bytes),
-                    .cross_nic = e->cross_given && e->cross_nic == 1,
+                    .cross_nic = nccl_env_crosses (e),
                     .steps = t->fidelity == COLL_STEP};
   if (e->buff_bytes > 0)
     s.slot_bytes = (gint64)(e->buff_bytes / NCCL_BUFF_STEPS);

@@ -66,6 +66,8 @@ static const Field alltoall_fields[] = {TIME ("base_us", a2a.base_s),
                                         MAY_TIME ("ramp_us", a2a.ramp_s),
                                         MAY ("ramp_MiB", a2a.ramp_bytes, MIB, 1e-6, 1e6),
                                         MAY ("copy_GBps", a2a_copy_s_per_byte, PER_GBPS, 1e-3, 1e9),
+                                        MAY ("share_of_2", a2a_share2, 1, 1e-3, 100),
+                                        MAY ("share_of_4", a2a_share4, 1, 1e-3, 100),
                                         END};
 static const Field sharp_fields[] = {PART ("efficiency", sharp_efficiency),
                                      TIME ("hop_us", sharp_hop_s), END};
@@ -102,7 +104,10 @@ static const Field net_p2p_fields[] = {TIME ("base_us", net_p2p.base_s),
                                        MAY ("ramp_MiB", net_p2p.ramp_bytes, MIB, 1e-6, 1e6), END};
 static const Field nic_fields[] = {NEED ("nics_per_node", nics, 1, 1, 1e5),
                                    RATE ("nic_GBps", nic_Bps), END};
-static const Field own_fields[] = {MAY ("efficiency", efficiency, 1, 1e-3, 1), END};
+/* What a system has of its own, in place of its transport's. */
+static const Field own_fields[] = {MAY ("efficiency", efficiency, 1, 1e-3, 1),
+                                   MAY ("nvlstree_nics", nvlstree_nics, 1, 1, 1e5),
+                                   MAY ("alltoall_efficiency", a2a_efficiency, 1, 1e-3, 1), END};
 
 /* An object that holds fields and nothing else. */
 typedef struct {
@@ -343,10 +348,22 @@ read_env (const JsonRef *root, Fabric *f, GError **error)
 static gboolean
 read_all (const JsonRef *root, Fabric *f, GPtrArray *prov, GError **error)
 {
-  static const char *const keys[] = {"format",     "name",          "note",          "node",
-                                     "network",    "nccl_version",  "nics_per_node", "nic_GBps",
-                                     "efficiency", "gpus_per_node", "env",           NULL};
-  static const char *const lone[] = {"nics_per_node", "nic_GBps", "efficiency", NULL};
+  static const char *const keys[] = {"format",
+                                     "name",
+                                     "note",
+                                     "node",
+                                     "network",
+                                     "nccl_version",
+                                     "nics_per_node",
+                                     "nic_GBps",
+                                     "efficiency",
+                                     "nvlstree_nics",
+                                     "alltoall_efficiency",
+                                     "gpus_per_node",
+                                     "env",
+                                     NULL};
+  static const char *const lone[] = {
+      "nics_per_node", "nic_GBps", "efficiency", "nvlstree_nics", "alltoall_efficiency", NULL};
   const char *text = NULL;
   gint64 format = 1;
   if (!json_check_keys (root, keys, error) ||

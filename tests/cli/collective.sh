@@ -64,6 +64,12 @@ awk -v a="$pxn" -v b="$own" 'BEGIN { exit !(a > 0 && b > 1.5 * a) }' && ok "NCCL
 done_with "hierarchical" collective $s --topology dgx-h100-superpod --algo hierarchical --ranks 64 --min 1G --max 1G
 refused "links that are not there" 2 'nothere' collective $s --topology nothere
 refused "fidelity without links" 2 'topology' collective $s --fidelity flow
+refused "jobs without links" 2 'topology' collective $s --jobs 2
+refused "a version before the tables" 2 '2.8 and later' collective $s --nccl-version 2.5
+sim collective $s --op broadcast --algo NVLS --ranks 16 --min 1M --max 1M
+grep -q '^# no NVLS for broadcast' "$out" && ok "told what is not there" || nok "told what is not there"
+sim collective $s --env NCCL_CROSS_NIC=1 --ranks 16 --min 1M --max 1M
+grep -q 'count with --topology' "$out" && ok "told what does not count" || nok "told what does not count"
 refused "fidelity" 2 'analytic' collective $s --topology dgx-h100-superpod --fidelity fluid
 refused "placement" 2 'scattered' collective $s --topology dgx-h100-superpod --ranks 16 --placement diagonal
 refused "a log of another operation" 2 'another operation' collective $s --ranks 16 --op alltoall --against "$tmp/log"

@@ -287,6 +287,36 @@ test_scale (void)
   }
 }
 
+/* Several GB200 racks, 16 GiB, as published: all_reduce 683 to 810 GB/s over two, 406 over twenty;
+ * alltoall 47.7 over two. Two racks set nvlstree_nics and alltoall_efficiency; twenty follow: an
+ * inner node of the double binary tree sends 2 S over its NICs and not S, which halves two racks'
+ * bandwidth: 8 NICs of 50 GB/s at 0.956 give 382.4, half of it times 2 (n-1)/n is 382. */
+static void
+test_racks (void)
+{
+  static const struct {
+    int racks;
+    CollOp op;
+    double low_GBps, high_GBps;
+  } rows[] = {{2, COLL_ALL_REDUCE, 683, 810},
+              {20, COLL_ALL_REDUCE, 0.9 * 406, 1.1 * 406},
+              {2, COLL_ALLTOALL, 0.95 * 47.7, 1.05 * 47.7}};
+  g_autoptr (Fabric) f = load ("gb200-nvl72");
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++) {
+    CollGroup g = {
+        .ranks = 72 * rows[i].racks, .ranks_per_node = 72, .nodes = rows[i].racks, .sharers = 1};
+    CollChoice how = {ALGO_AUTO, PROTO_AUTO};
+    double bytes = 16.0 * (1 << 30);
+    double t = coll_time_s (f, rows[i].op, &g, bytes, &how);
+    double busbw = bytes * coll_bus_factor (rows[i].op, g.ranks) / t / 1e9;
+    g_test_message ("%d racks, %s: %.1f GB/s", rows[i].racks, coll_op_names[rows[i].op], busbw);
+    g_assert_cmpfloat (busbw, >=, rows[i].low_GBps);
+    g_assert_cmpfloat (busbw, <=, rows[i].high_GBps);
+    if (rows[i].op == COLL_ALL_REDUCE)
+      g_assert_cmpint (how.algo, ==, ALGO_NVLSTREE);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -296,6 +326,7 @@ main (int argc, char **argv)
   g_test_add_func ("/coll-tables/all-shipped", test_all_shipped);
   g_test_add_func ("/coll-tables/scale", test_scale);
   g_test_add_func ("/coll-tables/a100-node", test_a100_node);
+  g_test_add_func ("/coll-tables/racks", test_racks);
   g_test_add_func ("/coll-tables/published", test_published);
   return g_test_run ();
 }

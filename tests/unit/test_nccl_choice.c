@@ -81,6 +81,12 @@ test_several_nodes (void)
   g_autoptr (Fabric) p5en = shipped ("aws-p5en", 22707);
   g_autoptr (Fabric) ndr = shipped ("dgx-h100-ndr", 22602);
   assert_choice (p5en, COLL_ALL_REDUCE, 8, 4, 4 * GIB, ALGO_RING, PROTO_SIMPLE);
+  /* By name the tuner's choice does not count: 310 GB/s published with NVLSTree. */
+  CollGroup four = {32, 8, 4, 1, {0}};
+  CollChoice asked = {ALGO_NVLSTREE, PROTO_AUTO};
+  double t = coll_time_s (p5en, COLL_ALL_REDUCE, &four, 4 * GIB, &asked);
+  g_assert_cmpint (asked.algo, ==, ALGO_NVLSTREE);
+  g_assert_cmpfloat_with_epsilon (4 * GIB * 2 * 31 / 32 / t / 1e9, 310, 15.5);
   for (double s = 64 * MIB; s <= 16 * GIB; s *= 2)
     assert_choice (ndr, COLL_ALL_REDUCE, 8, 2, s, ALGO_NVLSTREE, PROTO_SIMPLE);
   /* Small messages over many nodes take a tree; all_gather has none. */

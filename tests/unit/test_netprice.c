@@ -345,6 +345,32 @@ test_placement (void)
 }
 
 /* A step of 1,024 GPUs with flows in well under a few seconds. */
+/* On rails under leaves at 8:1 an all-to-all that leaves by the far end's rail (PXN) stays under
+ * its leaf; without it, and with rings that change the rail, more goes over the narrow spine. Where
+ * the spine is no bottleneck neither changes anything. */
+static void
+test_settings (void)
+{
+  static const char *const set[] = {"cluster.fabric.env.NCCL_PXN_DISABLE=0",
+                                    "cluster.fabric.env.NCCL_PXN_DISABLE=1",
+                                    "cluster.fabric.env.NCCL_CROSS_NIC=1"};
+  double step_s[2][3];
+  for (int narrow = 0; narrow < 2; narrow++)
+    for (int i = 0; i < 3; i++) {
+      Prediction p = run_ok ("spine-moe-1k",
+                             SETS ("cluster.network.rail_optimised=true", set[i],
+                                   narrow ? "cluster.network.leaf_oversubscription=8"
+                                          : "cluster.network.leaf_oversubscription=1"),
+                             NULL);
+      step_s[narrow][i] = p.step_s;
+      prediction_clear (&p);
+    }
+  g_assert_cmpfloat_with_epsilon (step_s[0][1], step_s[0][0], 1e-9 * step_s[0][0]);
+  g_assert_cmpfloat_with_epsilon (step_s[0][2], step_s[0][0], 1e-9 * step_s[0][0]);
+  g_assert_cmpfloat (step_s[1][1], >, 1.5 * step_s[1][0]);
+  g_assert_cmpfloat (step_s[1][2], >, step_s[1][0]);
+}
+
 static void
 test_speed (void)
 {
@@ -384,6 +410,7 @@ main (int argc, char **argv)
   g_test_add_func ("/netprice/step", test_step);
   g_test_add_func ("/netprice/refused", test_refused);
   g_test_add_func ("/netprice/placement", test_placement);
+  g_test_add_func ("/netprice/settings", test_settings);
   g_test_add_func ("/netprice/speed", test_speed);
   return g_test_run ();
 }
