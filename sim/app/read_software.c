@@ -83,29 +83,14 @@ static const SwitchField switches[] = {
 };
 
 static const SwitchField optional_switches[] = {
-    SW (expert_tp_one),
-    SW (ep_overlap),
-    SW (moe_shared_overlap),
-    SW (moe_fused_router),
-    SW (moe_fused_permute),
-    SW (fp8_dispatch),
-    SW (fp8_param_gather),
-    SW (fp8_tp_gather),
-    SW (attn_sinks_unfused),
-    SW (dp_reduce_every),
-    SW (recompute_early_stop),
-    SW (fsdp_root_held),
-    SW (fsdp_barrier),
-    SW (fsdp_replicas_last),
-    SW (post_validation),
-    SW (no_sharded_pipeline),
-    SW (attn_scores_kept),
-    SW (recompute_partitioned),
-    SW (vocab_pad_divided),
-    SW (bias_kernel),
-    SW (fused_batch_norm),
-    SW (no_grad_norm),
-    SW (stand_in),
+    SW (expert_tp_one),       SW (ep_overlap),           SW (moe_shared_overlap),
+    SW (moe_fused_router),    SW (moe_fused_permute),    SW (fp8_dispatch),
+    SW (fp8_param_gather),    SW (fp8_tp_gather),        SW (attn_sinks_unfused),
+    SW (dp_reduce_every),     SW (recompute_early_stop), SW (fsdp_root_held),
+    SW (fsdp_barrier),        SW (fsdp_replicas_last),   SW (post_validation),
+    SW (no_sharded_pipeline), SW (attn_scores_kept),     SW (recompute_partitioned),
+    SW (vocab_pad_divided),   SW (tp_comm_blocks),       SW (bias_kernel),
+    SW (fused_batch_norm),    SW (no_grad_norm),         SW (stand_in),
 };
 
 static gboolean
