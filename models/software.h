@@ -148,6 +148,7 @@ typedef struct {
   gboolean fp8_dispatch;     /* tokens travel to the experts in 8 bits (and back in 16) */
   gboolean fp8_param_gather; /* updated parameters are gathered in 8 bits */
   gboolean fp8_tp_gather;    /* sequence-parallel gathers move the quantised input */
+  gboolean stand_in;         /* describes no framework of its own: for those that have no profile */
 } SoftwareProfile;
 
 void software_init (SoftwareProfile *s);

@@ -180,6 +180,7 @@ typedef struct {
   GPtrArray *profiles;     /* char*: "hw/H100-SXM-80GB" … used, for provenance; owned */
   GPtrArray *prov;         /* ProvEntry* of app, opaque here; owned, freed by its own free func */
   GPtrArray *assumed;      /* char*: what was filled in for the user, in plain words; owned */
+  gboolean stand_in;       /* framework or network is another's, for want of its own: wider range */
   gboolean borrowed;       /* gpu and fabric belong to somebody else (a store of profiles) */
   double published_step_s; /* measured step to print beside the prediction; 0: none */
   char *published_source;  /* owned */

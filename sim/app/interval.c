@@ -16,6 +16,7 @@ const char *const interval_feature_names[] = {"narrow precision",
                                               "pipeline",
                                               "no kernel table of the GPU",
                                               "something assumed",
+                                              "framework or network not known",
                                               NULL};
 G_STATIC_ASSERT (G_N_ELEMENTS (interval_feature_names) == FEATURE_COUNT + 1);
 
@@ -45,6 +46,7 @@ interval_features (const Spec *s, const Prediction *p)
       [FEATURE_PIPELINE] = s->parallel.pp > 1,
       [FEATURE_BORROWED] = s->gpu != NULL && !has_gemm_table (s->gpu, t),
       [FEATURE_ASSUMED] = s->assumed != NULL && s->assumed->len > 0,
+      [FEATURE_STAND_IN] = s->stand_in || s->software.stand_in,
   };
   guint bits = 0;
   for (guint k = 0; k < FEATURE_COUNT; k++)

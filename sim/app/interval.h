@@ -28,6 +28,7 @@ typedef enum {
   FEATURE_PIPELINE, /* pipeline stages */
   FEATURE_BORROWED, /* the GPU has no kernel table of its own for this precision */
   FEATURE_ASSUMED,  /* something that changes the answer was filled in */
+  FEATURE_STAND_IN, /* framework or network has no profile of its own */
   FEATURE_COUNT
 } IntervalFeature;
 extern const char *const interval_feature_names[]; /* NULL-terminated */

@@ -90,7 +90,7 @@ static const SwitchField optional_switches[] = {
     SW (fsdp_barrier),        SW (fsdp_replicas_last),   SW (post_validation),
     SW (no_sharded_pipeline), SW (attn_scores_kept),     SW (recompute_partitioned),
     SW (vocab_pad_divided),   SW (tp_comm_blocks),       SW (bias_kernel),
-    SW (fused_batch_norm),    SW (no_grad_norm),
+    SW (fused_batch_norm),    SW (no_grad_norm),         SW (stand_in),
 };
 
 static gboolean

@@ -18,6 +18,8 @@ rule_clear (gpointer p)
   g_clear_pointer (&r->model, g_regex_unref);
   g_clear_pointer (&r->source, g_regex_unref);
   g_clear_pointer (&r->precision, g_regex_unref);
+  g_clear_pointer (&r->gpus_per_node, g_regex_unref);
+  g_clear_pointer (&r->stands_for, g_regex_unref);
   g_free (r->value);
   g_free (r->precision_default);
 }
@@ -53,10 +55,15 @@ read_rule (const JsonRef *obj, const char *value_key, RunRule *r, GError **error
                               "flops",
                               "attention",
                               "why",
+                              "gpus_per_node",
+                              "experts",
+                              "no_accumulation",
+                              "stand_in",
+                              "stands_for",
                               value_key,
                               NULL};
   const char *value = NULL, *flops = "model", *attention = "full", *precision = NULL;
-  gboolean sp = FALSE;
+  gboolean sp = FALSE, experts = FALSE;
   r->year_max = 9999;
   if (!json_check_keys (obj, keys, error) || !opt_regex (obj, "gpu", &r->gpu, error) ||
       !opt_regex (obj, "interconnect", &r->interconnect, error) ||
@@ -64,6 +71,11 @@ read_rule (const JsonRef *obj, const char *value_key, RunRule *r, GError **error
       !opt_regex (obj, "model", &r->model, error) ||
       !opt_regex (obj, "source_title", &r->source, error) ||
       !opt_regex (obj, "precision", &r->precision, error) ||
+      !opt_regex (obj, "gpus_per_node", &r->gpus_per_node, error) ||
+      !opt_regex (obj, "stands_for", &r->stands_for, error) ||
+      !json_opt_bool (obj, "stand_in", &r->stand_in, error) ||
+      !json_opt_bool (obj, "no_accumulation", &r->no_accumulation, error) ||
+      !json_opt_bool (obj, "experts", &experts, error) ||
       !json_opt_bool (obj, "fsdp", &r->fsdp, error) ||
       !json_opt_string (obj, "default_precision", &precision, error) ||
       !json_opt_int (obj, "year_min", 0, 9999, &r->year_min, error) ||
@@ -74,6 +86,7 @@ read_rule (const JsonRef *obj, const char *value_key, RunRule *r, GError **error
       !json_opt_string (obj, "attention", &attention, error) ||
       (strcmp (value_key, "flops") != 0 && !json_get_string (obj, value_key, &value, error)))
     return FALSE;
+  r->experts = json_has (obj, "experts") ? experts : -1;
   r->value = g_strdup (value);
   r->precision_default = g_strdup (precision);
   r->sequence_parallel = sp;
@@ -199,8 +212,9 @@ row_integer (const RunContext *c, guint row, const char *col, gint64 *out)
 const RunRule *
 rule_find (const RunContext *c, const GArray *rules, guint row)
 {
-  double year = 0;
+  double year = 0, experts = 0;
   row_number (c, row, "year", &year);
+  const gboolean moe = row_number (c, row, "moe_experts", &experts) && experts > 0;
   for (guint i = 0; i < rules->len; i++) {
     const RunRule *r = &g_array_index (rules, RunRule, i);
     if (matches (r->gpu, row_cell (c, row, "gpu")) &&
@@ -209,6 +223,8 @@ rule_find (const RunContext *c, const GArray *rules, guint row)
         matches (r->model, row_cell (c, row, "model")) &&
         matches (r->source, row_cell (c, row, "source_title")) &&
         matches (r->precision, row_cell (c, row, "precision")) &&
+        matches (r->gpus_per_node, row_cell (c, row, "gpus_per_node")) &&
+        (r->experts < 0 || r->experts == moe) &&
         (year == 0 || ((gint64)year >= r->year_min && (gint64)year <= r->year_max)))
       return r;
   }

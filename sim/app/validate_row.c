@@ -56,10 +56,8 @@ row_train (const RunContext *c, guint row, Spec *s, const RunRule *software, GSt
     return skip_integer (c, row, "seq_len", "sequence length", reason);
   if (!row_integer (c, row, "gbs", &t->global_batch_sequences))
     return skip_integer (c, row, "gbs", "global batch", reason);
-  if (!row_integer (c, row, "mbs", &t->micro_batch_sequences)) {
-    t->micro_batch_sequences = 1;
-    row_assume (assumed, "micro-batch 1");
-  }
+  if (!row_integer (c, row, "mbs", &t->micro_batch_sequences))
+    t->micro_batch_sequences = 1; /* row_fill */
   const char *rc = row_cell (c, row, "recompute");
   if (recompute_parse (rc, &t->recompute, &t->recompute_modules))
     ;
@@ -74,8 +72,7 @@ row_train (const RunContext *c, guint row, Spec *s, const RunRule *software, GSt
     double year = 0;
     row_number (c, row, "year", &year);
     gboolean full = year > 0 && year < 2023 && s->model.graph == NULL; /* of large decoders */
-    t->recompute = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
-    row_assume (assumed, full ? "recompute full" : "recompute none");
+    t->recompute = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;             /* row_fill */
   }
   return row_precision (c, row, s, software, assumed, reason);
 }
@@ -173,8 +170,28 @@ row_parallel (const RunContext *c, guint row, Spec *s, const RunRule *software, 
   return TRUE;
 }
 
+/* Whether the rule takes the network of the row for another one; inside a node there is none. */
 static gboolean
-row_machine (const RunContext *c, guint row, Spec *s, const RunRule *software, char **reason)
+fabric_stands_in (const RunContext *c, guint row, const Spec *s, const RunRule *fabric)
+{
+  const char *text = row_cell (c, row, "interconnect");
+  if (fabric->stand_in)
+    return TRUE;
+  return s->cluster.gpus > s->cluster.gpus_per_node && fabric->stands_for != NULL &&
+         *text != '\0' && !g_regex_match (fabric->stands_for, text, 0, NULL);
+}
+
+static void
+tell_stand_in (Spec *s, GString *assumed, const char *what, const char *value)
+{
+  g_autofree char *text = g_strdup_printf ("%s as %s", what, value);
+  row_assume (assumed, text);
+  s->stand_in = TRUE;
+}
+
+static gboolean
+row_machine (const RunContext *c, guint row, Spec *s, const RunRule *software, GString *assumed,
+             char **reason)
 {
   g_autoptr (GError) err = NULL;
   if (!row_integer (c, row, "num_gpus", &s->cluster.gpus))
@@ -197,6 +214,10 @@ row_machine (const RunContext *c, guint row, Spec *s, const RunRule *software, c
     s->cluster.gpus_per_node = 8;
   s->cluster.gpus_per_node = MIN (s->cluster.gpus_per_node, s->cluster.gpus);
   s->cluster.nodes = (s->cluster.gpus + s->cluster.gpus_per_node - 1) / s->cluster.gpus_per_node;
+  if (software->stand_in)
+    tell_stand_in (s, assumed, "software", software->value);
+  if (fabric_stands_in (c, row, s, fabric))
+    tell_stand_in (s, assumed, "network", fabric->value);
   return TRUE;
 }
 
@@ -215,8 +236,10 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
   if (!row_model (c, row, s, assumed, reason) ||
       !row_train (c, row, s, software, assumed, reason) ||
       !row_parallel (c, row, s, software, assumed, reason) ||
-      !row_machine (c, row, s, software, reason))
+      !row_machine (c, row, s, software, assumed, reason))
     return FALSE;
+  const Recompute before = s->train.recompute;
+  const guint modules = s->train.recompute_modules;
   if (!row_settings_apply (c->rules->settings, c->t, row, s, reason))
     return FALSE;
   if (s->train.adapter_rank > 0)
@@ -224,7 +247,10 @@ run_row_spec (const RunContext *c, guint row, Spec *s, GString *assumed, char **
   else if (strcmp (row_cell (c, row, "trainable"), "lora") == 0)
     return row_skip (reason, "no rule for the adapters of this framework");
   g_autoptr (GError) err = NULL;
-  if (!spec_check (s, NULL, &err))
+  const gboolean ruled = s->train.recompute != before || s->train.recompute_modules != modules;
+  if (!spec_check (s, NULL, &err) ||
+      !row_fill (c, row, s, software, !ruled && *row_cell (c, row, "recompute") == '\0', assumed,
+                 &err))
     return row_skip (reason, "%s", err->message);
   return TRUE;
 }

@@ -204,6 +204,20 @@ set_tp_overlap (Spec *s, const char *value)
   return TRUE;
 }
 
+/* Tokens of a sample where several are packed into a sequence and do not attend to one another. */
+static gboolean
+set_sample (Spec *s, const char *value)
+{
+  ModelSpec *m = &s->model;
+  const gint64 tokens = g_ascii_strtoll (value, NULL, 10);
+  if (m->graph != NULL || m->sliding_window > 0 || tokens <= 0 ||
+      s->train.sequence_tokens % tokens != 0)
+    return FALSE;
+  m->sliding_window = tokens;
+  m->sliding_chunks = TRUE;
+  return TRUE;
+}
+
 static gboolean
 set_bool (gboolean *to, const char *value)
 {
@@ -261,6 +275,7 @@ static const struct {
     {"dp_overlap", set_dp_overlap},
     {"parallel_block", set_parallel_block},
     {"recompute", set_recompute},
+    {"sample_tokens", set_sample},
 };
 
 static gboolean
