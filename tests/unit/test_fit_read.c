@@ -133,10 +133,10 @@ test_passed_over (void)
           "\"op\": \"reduce\", \"ranks\": 2, \"bytes\": 8, \"time_us\": 1, \"algo\": \"Ring\"")
           LINE ("coll", "A",
                 "\"op\": \"gather\", \"ranks\": 2, \"bytes\": 8, \"time_us\": 1, \"algo\": "
-                "\"Ring\"")
-              GEMM ("A", "\"time_us\": 3, \"date\": \"2026-12-02\", \"driver\": \"580\"")
-                  GEMM ("A", "\"time_us\": 3, \"date\": \"2026-11-30\", \"versions\": \"x\"") LINE (
-                      "left_out", "A", "\"points\": 4, \"why\": \"budget\", \"driver\": \"580\"")
+                "\"Ring\"") GEMM ("A",
+                                  "\"time_us\": 3, \"date\": \"2026-12-02\", \"driver\": \"580\"")
+              GEMM ("A", "\"time_us\": 3, \"date\": \"2026-11-30\", \"versions\": \"x\"")
+                  LINE ("left_out", "A", "\"points\": 4, \"why\": \"budget\", \"driver\": \"580\"")
                       LINE ("end", "A", "\"samples\": 5, \"driver\": \"580\", \"versions\": \"x\""),
       &error);
   g_assert_no_error (error);
