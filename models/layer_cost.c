@@ -49,6 +49,21 @@ record (Emit *e, const char *name, const char *kind, double time_s, double flops
   g_array_append_val (e->rows, row);
 }
 
+/* The device begins something that takes the host so long to issue. */
+static void
+wait_for_host (Emit *e, double issue_s, double time_s)
+{
+  if (!(e->kernel_host_s > 0))
+    return;
+  e->host_at_s += issue_s;
+  double wait_s = e->host_at_s - e->device_at_s;
+  if (wait_s > 0) {
+    emit_host_gap (e, wait_s * 1e6);
+    e->device_at_s = e->host_at_s;
+  }
+  e->device_at_s += time_s;
+}
+
 static void
 put_compute (Emit *e, double time_s)
 {
@@ -60,6 +75,7 @@ put_compute (Emit *e, double time_s)
     *e->beside_ep_s -= together;
     time_s += (e->p->s->software.ep_overlap_slowdown - 1.0) * together;
   }
+  wait_for_host (e, e->kernel_host_s, time_s);
   guint32 cost = program_cost (e->b, PART_COMPUTE, ticks (e, time_s));
   program_op (e->b, EMIT_COMPUTE, OP_COMPUTE, cost, OP_TAG (TAG_KERNEL, 0, 0));
   program_wait (e->b, EMIT_COMPUTE, PEER_SELF, EMIT_COMM, e->join);
@@ -148,6 +164,10 @@ emit_comm_s (Emit *e, const char *name, Part part, double time_s, double bytes, 
   if (time_s <= 0)
     return 0;
   record (e, name, "collective", time_s, 0, bytes, TRUE);
+  if (!beside) {
+    wait_for_host (e, e->p->s->software.host_comm_us * 1e-6, time_s);
+    e->host_at_s = e->device_at_s;
+  }
   guint32 cost = program_cost (e->b, part, ticks (e, time_s));
   program_op (e->b, EMIT_COMM, OP_COLL, cost, OP_TAG (TAG_KERNEL, 0, 1));
   program_wait (e->b, EMIT_COMM, PEER_SELF, EMIT_COMPUTE, program_count (e->b, EMIT_COMPUTE));
@@ -273,18 +293,31 @@ emit_tp_comm (Emit *e, const char *name, CollOp op, double bytes, gboolean besid
 
 /* ---- running a pass ---- */
 
+/* Host time of the kernels, without that of collectives. */
+static double
+kernels_host_s (const Emit *e)
+{
+  const SoftwareProfile *sw = &e->p->s->software;
+  double layer_us = e->host_layer_us * (sw->cuda_graph ? sw->host_graph_share : 1.0);
+  double host_us =
+      (sw->cuda_graph ? 0.0 : sw->host_kernel_us) * (double)e->kernels + e->host_us + layer_us;
+  return 1e-6 * host_us * (e->p->s->fabric->cpu == FABRIC_ARM ? sw->host_arm_factor : 1.0);
+}
+
+static double
+calls_host_s (const Emit *e)
+{
+  const SoftwareProfile *sw = &e->p->s->software;
+  return 1e-6 * sw->host_comm_us * (double)e->calls *
+         (e->p->s->fabric->cpu == FABRIC_ARM ? sw->host_arm_factor : 1.0);
+}
+
 static void
 finish_pass (Emit *e, PassCost *out)
 {
-  const SoftwareProfile *sw = &e->p->s->software;
   memset (out, 0, sizeof *out);
   out->kernels = e->kernels + e->calls;
-  double layer_us = e->host_layer_us * (sw->cuda_graph ? sw->host_graph_share : 1.0);
-  double host_us = (sw->cuda_graph ? 0.0 : sw->host_kernel_us) * (double)e->kernels +
-                   sw->host_comm_us * (double)e->calls + e->host_us + layer_us;
-  if (e->p->s->fabric->cpu == FABRIC_ARM)
-    host_us *= sw->host_arm_factor;
-  out->host = ticks (e, host_us * 1e-6);
+  out->host = ticks (e, kernels_host_s (e) + calls_host_s (e));
   out->overflow = e->overflow;
   if (program_count (e->b, EMIT_COMPUTE) == 0 && program_count (e->b, EMIT_COMM) == 0)
     return;
@@ -308,6 +341,24 @@ finish_pass (Emit *e, PassCost *out)
 
 typedef void (*EmitFn) (Emit *e, gint64 layer, LayerPass pass);
 
+/* Again, now that the host's time is known, with the host waiting for each collective: it issues
+ * what follows only when the collective is done, so that the device waits for every kernel that is
+ * shorter than its issue until a longer one lets the host run ahead. Host and device end the pass
+ * in step. */
+static void
+run_coupled (const Emit *plain, gint64 layer, LayerPass pass, EmitFn fn, PassCost *out)
+{
+  g_autoptr (ProgramBuilder) b = program_builder_new (EMIT_STREAMS, layer_stream_names);
+  Emit e = {.p = plain->p,
+            .b = b,
+            .kernel_host_s = kernels_host_s (plain) / (double)plain->kernels,
+            .overflow = plain->overflow};
+  program_begin (b);
+  fn (&e, layer, pass);
+  finish_pass (&e, out);
+  out->host = out->total;
+}
+
 static void
 run_pass (const Pricing *p, gint64 layer, LayerPass pass, EmitFn fn, GArray *rows, PassCost *out)
 {
@@ -315,6 +366,10 @@ run_pass (const Pricing *p, gint64 layer, LayerPass pass, EmitFn fn, GArray *row
   Emit e = {.p = p, .b = b, .rows = rows};
   program_begin (b);
   fn (&e, layer, pass);
+  if (p->s->software.tp_comm_blocks && e.calls > 0 && e.kernels > 0) {
+    run_coupled (&e, layer, pass, fn, out);
+    return;
+  }
   finish_pass (&e, out);
 }
 

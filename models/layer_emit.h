@@ -20,6 +20,8 @@ typedef struct {
   gint64 experts;       /* > 0: GEMMs are grouped over so many local experts */
   guint kernels, calls;
   double host_us, host_layer_us; /* host_layer_us: the part that graphs can take */
+  double kernel_host_s; /* > 0: kernels wait for the host, which takes so long for each … */
+  double host_at_s, device_at_s; /* … and waits for each collective; both since the pass began */
   gboolean overflow;             /* a kernel's time did not fit the clock */
 } Emit;
 

@@ -78,6 +78,7 @@ typedef struct {
   gboolean pp_overlap;      /* sends do not block the compute stream */
   gboolean p2p_sync;        /* the host waits for the device after each pass: torch.cuda.synchronize
                              * in each p2p batch and in the timers round forward and backward */
+  gboolean tp_comm_blocks;  /* the host waits for each tp collective that is not overlapped */
   gboolean
       pp_scatter_gather; /* sequence is split over tp for the transfer, then gathered (Megatron) */
   double pp_elem_bytes;  /* bytes per activation element sent between stages */

@@ -89,8 +89,8 @@ static const SwitchField optional_switches[] = {
     SW (dp_reduce_every),     SW (recompute_early_stop), SW (fsdp_root_held),
     SW (fsdp_barrier),        SW (fsdp_replicas_last),   SW (post_validation),
     SW (no_sharded_pipeline), SW (attn_scores_kept),     SW (recompute_partitioned),
-    SW (vocab_pad_divided),   SW (bias_kernel),          SW (fused_batch_norm),
-    SW (no_grad_norm),
+    SW (vocab_pad_divided),   SW (tp_comm_blocks),       SW (bias_kernel),
+    SW (fused_batch_norm),    SW (no_grad_norm),
 };
 
 static gboolean

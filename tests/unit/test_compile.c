@@ -612,6 +612,37 @@ test_passes (void)
   spec_clear (&s);
 }
 
+/* Where the host waits for each collective: with a host that takes no time a pass is as before;
+ * with one that takes 1 s a kernel it is the host's time and, at each collective and at the end,
+ * what the device still does (no more than the pass took before); in between, the total never
+ * falls. */
+static void
+test_blocking_collectives (void)
+{
+  Spec s;
+  Pricing p;
+  PassCost plain, coupled, last = {.total = 0};
+  ut_spec (&s, SETS ("parallel.sequence_parallel=false"));
+  s.software.host_layer_fwd_us = s.software.host_layer_bwd_us = s.software.host_comm_us = 0;
+  s.software.tp_overlap = TPOV_NONE;
+  for (guint i = 0; i < 5; i++) {
+    s.software.host_kernel_us = (const double[]){0, 10, 100, 1000, 1e6}[i];
+    s.software.tp_comm_blocks = FALSE;
+    pricing_init (&p, &s);
+    layer_pass_cost (&p, 1, LP_FORWARD, &plain);
+    s.software.tp_comm_blocks = TRUE;
+    pricing_init (&p, &s);
+    layer_pass_cost (&p, 1, LP_FORWARD, &coupled);
+    g_assert_cmpint (coupled.total, >=, last.total);
+    g_assert_cmpint (coupled.total, >=, MAX (plain.total, plain.host));
+    g_assert_cmpint (coupled.total, <=, plain.total + plain.host);
+    if (i == 0)
+      g_assert_cmpint (coupled.total, ==, plain.total);
+    last = coupled;
+  }
+  spec_clear (&s);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -637,5 +668,6 @@ main (int argc, char **argv)
   g_test_add_func ("/compile/layer-flops", test_layer_flops);
   g_test_add_func ("/compile/korthikanti", test_korthikanti);
   g_test_add_func ("/compile/passes", test_passes);
+  g_test_add_func ("/compile/blocking-collectives", test_blocking_collectives);
   return g_test_run ();
 }
