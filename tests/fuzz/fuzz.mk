@@ -4,7 +4,7 @@
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
 FUZZ_DIR     := $(BUILDDIR)/fuzz
-FUZZ_CFLAGS   = $(BASE) -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
+FUZZ_CFLAGS   = $(filter-out -Werror,$(BASE)) -Wno-sign-conversion -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
                 $(INC) $(DEFS) $(PKGCF) $(CFLAGS)
 # The readers and what they need, without commands and what runs or shows a prediction.
 FUZZ_LIB     := $(ENGINE_SRC) $(MODEL_SRC) $(filter-out $(addprefix sim/app/,main.c api.c cmd_% law_% sweep_% fit_% validate% \
