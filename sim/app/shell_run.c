@@ -322,8 +322,12 @@ run_for (Shell *sh, gboolean exec)
     if (at_word (sh, "in"))
       sh->p += 2;
     for (skip_blanks (sh); *sh->p != '\0' && strchr ("\n;", *sh->p) == NULL && sh->error == NULL;
-         skip_blanks (sh))
+         skip_blanks (sh)) {
+      const char *before = sh->p;
       shell_word (sh, TRUE, items);
+      if (sh->p == before) /* a bracket or &, which is no word */
+        shell_fail (sh, "cannot be followed");
+    }
   }
   if (!take_word (sh, "do"))
     return 1;
