@@ -337,11 +337,12 @@ lower (Lean *x, guint32 rank)
   }
 }
 
-/* Streams of a family: member by member. */
+/* Streams of a family: member by member. id: a guint32 of the caller. */
 #define FOR_STREAMS(x, family, id)                                                                 \
   for (guint32 m_ = (x)->first[family]; m_ < (x)->first[(family) + 1]; m_++)                       \
-    for (guint32 id = (x)->member[m_] * (x)->set->n_streams, e_ = id + (x)->set->n_streams;        \
-         id < e_; id++)
+    for (guint32 k_ = 0;                                                                           \
+         k_ < (x)->set->n_streams && ((id) = (x)->member[m_] * (x)->set->n_streams + k_, TRUE);    \
+         k_++)
 
 /* The buffer goes to another family: what is still looked at moves out of it, and room for the one
  * operation that each stream can end in a rendezvous meanwhile. */
@@ -349,6 +350,7 @@ static void
 leave_buffer (Lean *x, guint family)
 {
   gsize total = 0;
+  guint32 id;
   FOR_STREAMS (x, family, id)
   x->low[id] = x->streams[id].n;
   for (guint32 i = x->first[family]; i < x->first[family + 1]; i++)
@@ -377,6 +379,7 @@ static void
 enter_buffer (Lean *x, guint family)
 {
   gsize used = 0;
+  guint32 id;
   FOR_STREAMS (x, family, id)
   {
     LeanStream *s = &x->streams[id];
@@ -393,6 +396,7 @@ enter_buffer (Lean *x, guint family)
 static gboolean
 is_over (const Lean *x, guint family)
 {
+  guint32 id;
   FOR_STREAMS (x, family, id)
   if (x->streams[id].pc < x->streams[id].n)
     return FALSE;

@@ -139,7 +139,7 @@ run (const char *path, const CliCommon *c, const ValidateFlags *f, GError **erro
 
 /* An option that changes nothing would be believed to. */
 static gboolean
-check_flags (const CliCommon *c, const ValidateFlags *f, GError **error)
+check_flags (const ValidateFlags *f, GError **error)
 {
   const char *mode = f->all ? "--all" : f->cross != NULL ? "--cross" : NULL;
   const struct {
@@ -152,13 +152,6 @@ check_flags (const CliCommon *c, const ValidateFlags *f, GError **error)
                 {"--pairs", f->pairs},
                 {"--by", f->by != NULL},
                 {"--stage-times", f->stage_times}};
-  if (c->sets != NULL && !(c->has_seed && c->sets[1] == NULL)) {
-    g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE,
-                 "--set: validate predicts rows, which have no scenario (found \"%.60s\"; a row's "
-                 "columns are its only inputs)",
-                 c->sets[0]);
-    return FALSE;
-  }
   if (f->all && (f->cross != NULL || f->classes != NULL)) {
     g_set_error (error, CLI_ERROR, CLI_ERROR_USAGE, "--all: not with %s",
                  f->cross != NULL ? "--cross" : "--class");
@@ -207,6 +200,6 @@ cmd_validate_run (int argc, char **argv)
       TRUE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
-  return check_flags (&c, &f, &error) && run (argv[1], &c, &f, &error) ? CLI_DONE
+  return check_flags (&f, &error) && run (argv[1], &c, &f, &error) ? CLI_DONE
                                                                        : cli_fail (error);
 }

@@ -164,7 +164,11 @@ adjust (gpointer self, Spec *s)
     }
     if (p->fabric != NULL && s->fabric != NULL && s->cluster.nodes > 1 &&
         g_regex_match (p->fabric, s->fabric->name, 0, NULL)) {
-      a->fabric = *s->fabric;
+      if (s->fabric != &a->fabric) {
+        fabric_changed (&a->fabric);
+        a->fabric = *s->fabric;
+        a->fabric.cache = NULL; /* its prices are of the fabric as it was */
+      }
       a->fabric.efficiency = MIN (a->fabric.efficiency * a->factors[k], 1);
       s->fabric = &a->fabric;
       a->touched |= 1u << k;
@@ -352,6 +356,7 @@ cross_validate (const CsvTable *t, Store *store, const char *classes, const char
     g_set_error (error, CSV_ERROR, CSV_ERROR_VALUE, "%s: no run to predict", csv_name (t));
     return NULL;
   }
+  fabric_changed (&x.a.fabric);
   return g_steal_pointer (&r);
 }
 

@@ -3,42 +3,18 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-  FEWEST_GEMM = 8,
-  FEWEST_SQUARES = 3,
-  FEWEST_ATTENTION = 6,
-  FEWEST_MEMORY = 3,
-  FEWEST_COPY = 3
-};
-static const double huber_at = 0.05; /* beyond 5 % an error counts by its size, not its square */
+#include "fit_device_priv.h"
 
-typedef struct {
-  GpuProfile g;          /* scratch copy: strings are borrowed */
-  const Sample **sample; /* of the group */
-  double *measured, *weight, *x;
-  guint n;
-  DType dtype;
-  AttnKernel kernel;
-  CopyPath path;
-} Work;
-
-static void
-work_clear (Work *w)
+void
+fit_work_clear (FitWork *w)
 {
   g_free (w->sample);
   g_free (w->measured);
   g_free (w->weight);
   g_free (w->x);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Work, work_clear)
-
-typedef gboolean (*Picks) (const Work *w, const Sample *s);
-
-/* Collects a group. A source counts by the fourth root of its number of samples, so that a table of
- * thousands does not drown a second collector; a sample by the fourth root of its time, as a step
- * spends its time in the long ones. */
-static void
-work_init (Work *w, const GpuProfile *g, const SampleSet *set, Picks picks)
+void
+fit_work_init (FitWork *w, const GpuProfile *g, const SampleSet *set, FitPicks picks)
 {
   guint n = set->samples->len;
   double shortest = G_MAXDOUBLE;
@@ -68,10 +44,10 @@ work_init (Work *w, const GpuProfile *g, const SampleSet *set, Picks picks)
   }
 }
 
-static FitProblem
-problem_of (Work *w, FitParam *params, guint n_params, FitModel model)
+FitProblem
+fit_problem_of (FitWork *w, FitParam *params, guint n_params, FitModel model)
 {
-  return (FitProblem){params, n_params, w->measured, w->weight, w->n, model, w, huber_at};
+  return (FitProblem){params, n_params, w->measured, w->weight, w->n, model, w, FIT_HUBER_AT};
 }
 
 /* ---- GEMM ---- */
@@ -124,7 +100,7 @@ gemm_flops (const GemmShape *s)
 static void
 gemm_model (const double *v, const guint *index, guint n, double *out, gpointer user)
 {
-  Work *w = user;
+  FitWork *w = user;
   gemm_set (&w->g.gemm[w->dtype], &w->g.cast_fp8_fraction, v);
   gboolean ok = gpu_profile_prepare (&w->g, NULL);
   g_assert (ok);
@@ -138,7 +114,7 @@ gemm_model (const double *v, const guint *index, guint n, double *out, gpointer 
 }
 
 static void
-gemm_params (const Work *w, FitParam *q)
+gemm_params (const FitWork *w, FitParam *q)
 {
   const GpuProfile *g = &w->g;
   const GemmParams *p = &g->gemm_used[w->dtype];
@@ -180,7 +156,7 @@ gemm_params (const Work *w, FitParam *q)
 /* Without samples of both kinds of clocks the two efficiencies cannot be told apart by them; a
  * device whose kernels are all long or all isolated keeps the share of its base. */
 static void
-gemm_fix_clocks (const Work *w, FitParam *q)
+gemm_fix_clocks (const FitWork *w, FitParam *q)
 {
   gboolean burst = FALSE, cast = FALSE;
   for (guint i = 0; i < w->n; i++) {
@@ -198,7 +174,7 @@ gemm_fix_clocks (const Work *w, FitParam *q)
 /* A sweep of a few sizes says how fast the part is, not how its kernels cut a matrix: the shape
  * numbers stay those of the base. */
 static void
-gemm_fix_shape (const Work *w, FitParam *q)
+gemm_fix_shape (const FitWork *w, FitParam *q)
 {
   if (w->n >= FEWEST_GEMM)
     return;
@@ -208,8 +184,8 @@ gemm_fix_shape (const Work *w, FitParam *q)
 }
 
 static void
-gemm_report (const Work *w, const FitParam *q, const double *v, const double *lo, const double *hi,
-             const FitGroup *grp, FitReport *r)
+gemm_report (const FitWork *w, const FitParam *q, const double *v, const double *lo,
+             const double *hi, const FitGroup *grp, FitReport *r)
 {
   g_autofree char *at = g_strdup_printf ("gemm.types.%s", dtype_names[w->dtype]);
   for (guint j = 0; j < G_COUNT; j++) {
@@ -228,7 +204,7 @@ gemm_report (const Work *w, const FitParam *q, const double *v, const double *lo
 }
 
 static gboolean
-is_gemm (const Work *w, const Sample *s)
+is_gemm (const FitWork *w, const Sample *s)
 {
   return s->kind == SAMPLE_GEMM && s->gemm.shape.dtype == w->dtype;
 }
@@ -236,10 +212,10 @@ is_gemm (const Work *w, const Sample *s)
 static gboolean
 fit_gemm (GpuProfile *g, DType dtype, const SampleSet *set, const FitOptions *o, FitReport *r)
 {
-  g_auto (Work) w = {.dtype = dtype};
+  g_auto (FitWork) w = {.dtype = dtype};
   FitParam q[G_COUNT];
   double best[G_COUNT], lo[G_COUNT], hi[G_COUNT];
-  work_init (&w, g, set, is_gemm);
+  fit_work_init (&w, g, set, is_gemm);
   if (w.n == 0)
     return FALSE;
   g_autofree char *name = g_strdup_printf ("gemm %s", dtype_names[dtype]);
@@ -258,7 +234,7 @@ fit_gemm (GpuProfile *g, DType dtype, const SampleSet *set, const FitOptions *o,
   gemm_fix_shape (&w, q);
   for (guint i = 0; i < w.n; i++)
     w.x[i] = gemm_flops (&w.sample[i]->gemm.shape);
-  FitProblem f = problem_of (&w, q, G_COUNT, gemm_model);
+  FitProblem f = fit_problem_of (&w, q, G_COUNT, gemm_model);
   FitGroup *grp = fit_group (&f, name, w.x, "FLOPs", o, r, best, lo, hi);
   g->gemm[dtype] = g->gemm_used[dtype];
   gemm_set (&g->gemm[dtype], &g->cast_fp8_fraction, best);
@@ -290,7 +266,7 @@ attention_set (AttnParams *p, const double *v)
 static void
 attention_model (const double *v, const guint *index, guint n, double *out, gpointer user)
 {
-  Work *w = user;
+  FitWork *w = user;
   attention_set (&w->g.attn[w->kernel], v);
   for (guint i = 0; i < n; i++) {
     const Sample *s = w->sample[index[i]];
@@ -323,7 +299,7 @@ attention_params (const AttnParams *p, FitParam *q)
 
 /* Causal samples alone, or full ones alone, do not tell the factor between the two. */
 static void
-attention_fix_mask (const Work *w, FitParam *q)
+attention_fix_mask (const FitWork *w, FitParam *q)
 {
   for (int pass = 0; pass < 2; pass++) {
     guint causal = 0, full = 0;
@@ -355,7 +331,7 @@ attention_rest (const FitParam *q, double *v)
 }
 
 static gboolean
-is_attention (const Work *w, const Sample *s)
+is_attention (const FitWork *w, const Sample *s)
 {
   const AttnShape *a = &s->attention.shape;
   return s->kind == SAMPLE_ATTENTION && s->attention.kernel == w->kernel && a->batch > 0 &&
@@ -367,11 +343,11 @@ static gboolean
 fit_attention (GpuProfile *g, AttnKernel kernel, const SampleSet *set, const FitOptions *o,
                FitReport *r)
 {
-  g_auto (Work) w = {.kernel = kernel, .g = *g};
+  g_auto (FitWork) w = {.kernel = kernel, .g = *g};
   FitParam q[A_COUNT];
   double best[A_COUNT], lo[A_COUNT], hi[A_COUNT];
   AttnKernel like = gpu_attention_kernel (g, kernel);
-  work_init (&w, g, set, is_attention);
+  fit_work_init (&w, g, set, is_attention);
   if (w.n < FEWEST_ATTENTION || like == ATTN_UNFUSED) {
     if (w.n > 0)
       fit_report_warn (r, "attention %s: %s (%u samples; at least %d)", attn_kernel_names[kernel],
@@ -386,7 +362,7 @@ fit_attention (GpuProfile *g, AttnKernel kernel, const SampleSet *set, const Fit
   for (guint i = 0; i < w.n; i++)
     w.x[i] = (double)w.sample[i]->attention.shape.seq_kv;
   g_autofree char *name = g_strdup_printf ("attention %s", attn_kernel_names[kernel]);
-  FitProblem f = problem_of (&w, q, A_COUNT, attention_model);
+  FitProblem f = fit_problem_of (&w, q, A_COUNT, attention_model);
   FitGroup *grp = fit_group (&f, name, w.x, "sequence length", o, r, best, lo, hi);
   attention_rest (q, best);
   g->attn[kernel] = g->attn[like];
@@ -401,221 +377,6 @@ fit_attention (GpuProfile *g, AttnKernel kernel, const SampleSet *set, const Fit
     fit_report_number (r, path, best[j] * unit, lo[j] * unit, hi[j] * unit, grp);
   }
   return TRUE;
-}
-
-/* ---- memory-bound kernels ---- */
-
-enum { M_FLOOR, M_KIND, M_COUNT = M_KIND + MEMK_COUNT + 1 };
-
-static void
-memory_model (const double *v, const guint *index, guint n, double *out, gpointer user)
-{
-  const Work *w = user;
-  for (guint i = 0; i < n; i++) {
-    const Sample *s = w->sample[index[i]];
-    out[i] = v[M_FLOOR] + s->memory.bytes / (v[M_KIND + s->memory.kind] * w->g.hbm_Bps);
-  }
-}
-
-static gboolean
-is_memory (const Work *w, const Sample *s)
-{
-  (void)w;
-  return s->kind == SAMPLE_MEMORY;
-}
-
-static gboolean
-fit_memory (GpuProfile *g, const SampleSet *set, const FitOptions *o, FitReport *r)
-{
-  g_auto (Work) w = {0};
-  FitParam q[M_COUNT];
-  double best[M_COUNT], lo[M_COUNT], hi[M_COUNT];
-  work_init (&w, g, set, is_memory);
-  if (w.n < FEWEST_MEMORY) {
-    if (w.n > 0)
-      fit_report_warn (r, "memory-bound kernels: %u samples are too few for a fit (at least %d)",
-                       w.n, (int)FEWEST_MEMORY);
-    return FALSE;
-  }
-  q[M_FLOOR] = (FitParam){"kernel_floor_us", g->kernel_floor_s, 1e-8, 1e-3, FIT_LOG, FALSE};
-  for (int k = 0; k <= MEMK_COUNT; k++) {
-    double start = k < MEMK_COUNT             ? g->memk_fraction[k]
-                   : g->cast_fp8_fraction > 0 ? g->cast_fp8_fraction
-                                              : g->memk_fraction[MEMK_ELEMENTWISE];
-    q[M_KIND + k] =
-        (FitParam){k < MEMK_COUNT ? memk_names[k] : "cast_fp8", start, 0.002, 1.5, FIT_LOG, FALSE};
-  }
-  for (guint i = 0; i < w.n; i++)
-    w.x[i] = w.sample[i]->memory.bytes;
-  FitProblem f = problem_of (&w, q, M_COUNT, memory_model);
-  FitGroup *grp = fit_group (&f, "memory-bound kernels", w.x, "bytes", o, r, best, lo, hi);
-  g->kernel_floor_s = best[M_FLOOR];
-  if (!q[M_FLOOR].fixed)
-    fit_report_number (r, "device.kernel_floor_us", 1e6 * best[M_FLOOR], 1e6 * lo[M_FLOOR],
-                       1e6 * hi[M_FLOOR], grp);
-  for (guint k = 0; k <= MEMK_COUNT; k++) {
-    guint j = M_KIND + k;
-    if (q[j].fixed)
-      continue;
-    g_autofree char *path = g_strdup_printf ("memory_fraction.%s", q[j].name);
-    fit_report_number (r, path, best[j], lo[j], hi[j], grp);
-    *(k < MEMK_COUNT ? &g->memk_fraction[k] : &g->cast_fp8_fraction) = best[j];
-  }
-  return TRUE;
-}
-
-/* ---- launches and copies ---- */
-
-static FitGroup *
-simple_group (FitReport *r, const char *name, double *residual, guint n)
-{
-  FitGroup *g = fit_report_group (r, name);
-  fit_stats_of (residual, n, &g->fitted);
-  return g;
-}
-
-static gboolean
-fit_launch (GpuProfile *g, const SampleSet *set, FitReport *r)
-{
-  static const char *const paths[] = {"device.launch_stream_us", "device.launch_graph_us"};
-  gboolean any = FALSE;
-  for (int how = LAUNCH_STREAM; how <= LAUNCH_HOST; how++) {
-    g_autoptr (GArray) v = g_array_new (FALSE, FALSE, sizeof (double));
-    double low = G_MAXDOUBLE, high = 0; /* of the repeats, as there is one sample as a rule */
-    for (guint i = 0; i < set->samples->len; i++) {
-      const Sample *s = &g_array_index (set->samples, Sample, i);
-      if (s->kind != SAMPLE_LAUNCH || (int)s->launch != how)
-        continue;
-      g_array_append_val (v, s->time_s);
-      low = MIN (low, s->p10_s > 0 ? s->p10_s : s->time_s);
-      high = MAX (high, s->p90_s > 0 ? s->p90_s : s->time_s);
-    }
-    if (v->len == 0)
-      continue;
-    double *t = (double *)(void *)v->data, m = fit_median (t, v->len);
-    double lo = MIN (low, fit_quantile (t, v->len, 0.1)),
-           hi = MAX (high, fit_quantile (t, v->len, 0.9));
-    for (guint i = 0; i < v->len; i++)
-      t[i] = log (m / t[i]);
-    g_autofree char *name = g_strdup_printf ("launch %s", launch_names[how]);
-    if (how == LAUNCH_HOST) { /* of the software: its dispatch */
-      fit_report_warn (r, "%s: %.2f us each; a number for the software profile, not for this one",
-                       name, 1e6 * m);
-      continue;
-    }
-    FitGroup *grp = simple_group (r, name, t, v->len);
-    fit_report_number (r, paths[how], 1e6 * m, 1e6 * lo, 1e6 * hi, grp);
-    *(how == LAUNCH_STREAM ? &g->launch_stream_s : &g->launch_graph_s) = m;
-    any = TRUE;
-  }
-  return any;
-}
-
-/* A copy of bytes: v[0] + bytes / v[1]. */
-enum { C_BASE, C_RATE, C_COUNT };
-
-static void
-copy_model (const double *v, const guint *index, guint n, double *out, gpointer user)
-{
-  const Work *w = user;
-  for (guint i = 0; i < n; i++)
-    out[i] = v[C_BASE] + w->sample[index[i]]->copy.bytes / v[C_RATE];
-}
-
-static gboolean
-is_copy (const Work *w, const Sample *s)
-{
-  return s->kind == SAMPLE_COPY && s->copy.path == w->path;
-}
-
-/* TRUE with the rate of a path and its interval. */
-static gboolean
-fit_copy_path (const GpuProfile *g, const SampleSet *set, CopyPath path, const FitOptions *o,
-               FitReport *r, FitGroup **grp, double *rate, double *low, double *high)
-{
-  g_auto (Work) w = {.path = path};
-  double best[C_COUNT], lo[C_COUNT], hi[C_COUNT], beta[2];
-  g_autofree char *name = g_strdup_printf ("copy %s", copy_names[path]);
-  work_init (&w, g, set, is_copy);
-  if (w.n < FEWEST_COPY) {
-    if (w.n > 0)
-      fit_report_warn (r, "%s: %u samples are too few for a fit (at least %d)", name, w.n,
-                       (int)FEWEST_COPY);
-    return FALSE;
-  }
-  g_autofree double *x = g_new (double, 2 * w.n);
-  for (guint i = 0; i < w.n; i++) {
-    x[2 * i] = 1;
-    x[2 * i + 1] = w.x[i] = w.sample[i]->copy.bytes;
-  }
-  if (!fit_linear (x, 2, w.measured, w.n, huber_at, beta) || !(beta[1] > 0)) {
-    fit_report_warn (r, "%s: its samples tell no rate (sizes that differ are needed)", name);
-    return FALSE;
-  }
-  FitParam q[C_COUNT] = {{"base", CLAMP (beta[0], 1e-9, 1), 1e-9, 1, FIT_LOG, FALSE},
-                         {"rate", CLAMP (1 / beta[1], 1e3, 1e14), 1e3, 1e14, FIT_LOG, FALSE}};
-  FitProblem f = problem_of (&w, q, C_COUNT, copy_model);
-  *grp = fit_group (&f, name, w.x, "bytes", o, r, best, lo, hi);
-  *rate = best[C_RATE];
-  *low = lo[C_RATE];
-  *high = hi[C_RATE];
-  return TRUE;
-}
-
-/* The profile keeps the slower direction between host and device; what copies on the device itself
- * and between two do is said, as a profile of a device has no place for it. */
-static gboolean
-fit_copies (GpuProfile *g, const SampleSet *set, const FitOptions *o, FitReport *r)
-{
-  double slowest = 0, low = 0, high = 0;
-  FitGroup *of = NULL;
-  for (int path = COPY_H2D; path < COPY_COUNT; path++) {
-    double rate, lo, hi;
-    FitGroup *grp;
-    if (!fit_copy_path (g, set, (CopyPath)path, o, r, &grp, &rate, &lo, &hi))
-      continue;
-    if (path > COPY_D2H)
-      fit_report_warn (r, "copy %s: %.1f GB/s (%.1f to %.1f); not a number of this profile",
-                       copy_names[path], 1e-9 * rate, 1e-9 * lo, 1e-9 * hi);
-    else if (of == NULL || rate < slowest) {
-      slowest = rate;
-      low = lo;
-      high = hi;
-      of = grp;
-    }
-  }
-  if (of == NULL)
-    return FALSE;
-  g->pcie_Bps = slowest;
-  fit_report_number (r, "device.pcie_GBps", slowest * 1e-9, low * 1e-9, high * 1e-9, of);
-  return TRUE;
-}
-
-/* What one thing costs beside another has no place in a device profile; it is for the software
- * profile's slow-down factors, so it is said. */
-static void
-note_overlap (const SampleSet *set, FitReport *r)
-{
-  for (guint i = 0; i < set->samples->len; i++) {
-    const Sample *s = &g_array_index (set->samples, Sample, i);
-    gboolean seen = FALSE;
-    if (s->kind != SAMPLE_OVERLAP)
-      continue;
-    g_autoptr (GArray) v = g_array_new (FALSE, FALSE, sizeof (double));
-    for (guint j = 0; j < set->samples->len; j++) {
-      const Sample *t = &g_array_index (set->samples, Sample, j);
-      if (t->kind != SAMPLE_OVERLAP || t->overlap.what != s->overlap.what)
-        continue;
-      seen |= j < i;
-      double ratio = t->time_s / t->overlap.alone_s;
-      g_array_append_val (v, ratio);
-    }
-    if (v->len > 0 && !seen)
-      fit_report_warn (r,
-                       "%s: %.3f times as long (median of %u); a number for the software "
-                       "profile, not for this one",
-                       s->overlap.what, fit_median ((double *)(void *)v->data, v->len), v->len);
-  }
 }
 
 void
@@ -651,7 +412,7 @@ fit_device (GpuProfile *g, const SampleSet *s, const FitOptions *o, FitReport *r
     any |= fit_attention (g, (AttnKernel)k, s, o, r);
   any |= fit_launch (g, s, r);
   any |= fit_copies (g, s, o, r);
-  note_overlap (s, r);
+  fit_note_overlap (s, r);
   fit_report_no_place (s, r);
   if (!any) {
     g_set_error (error, SAMPLES_ERROR, SAMPLES_ERROR_TOO_FEW,

@@ -17,7 +17,7 @@ typedef struct {
   int stated_op;
   int root; /* of the rows: -2 none yet */
   gint64 first_bytes, first_count;
-  guint cut, empty;
+  guint empty;
 } Log;
 
 void
@@ -27,6 +27,7 @@ coll_table_free (CollTable *t)
     return;
   g_free (t->source);
   g_free (t->gpu);
+  g_free (t->other);
   g_free (t->version);
   g_free (t->type);
   g_free (t->redop);
@@ -136,7 +137,8 @@ read_row (Log *l, char **w, guint line)
     return;
   }
   if (!read_figures (l, w + 3, &r) || l->t->rows->len >= MAX_ROWS) {
-    l->cut++;
+    if (l->t->cut++ == 0)
+      l->t->cut_line = line;
     return;
   }
   if (!l->t->type)
@@ -156,10 +158,13 @@ read_rank (Log *l, char **w)
       l->max_rank = MAX (l->max_rank, (int)k);
     if (strcmp (w[i], "on") == 0 && w[i + 1])
       g_hash_table_add (l->hosts, g_strdup (w[i + 1]));
-    if (strcmp (w[i], "device") == 0 && w[i + 1] && w[i + 2] && w[i + 3] && !l->t->gpu) {
+    if (strcmp (w[i], "device") == 0 && w[i + 1] && w[i + 2] && w[i + 3]) {
       guint at = w[i + 2][0] == '[' ? i + 3 : i + 2;
-      g_autofree char *rest = g_strjoinv (" ", w + at);
-      l->t->gpu = g_strndup (rest, 80);
+      g_autofree char *rest = g_strjoinv (" ", w + at), *gpu = g_strndup (rest, 80);
+      if (!l->t->gpu)
+        l->t->gpu = g_steal_pointer (&gpu);
+      else if (!l->t->other && strcmp (l->t->gpu, gpu) != 0)
+        l->t->other = g_steal_pointer (&gpu);
     }
   }
 }
@@ -172,6 +177,9 @@ read_words (Log *l, char **w, const char *line, guint at)
   for (int i = 0; i < COLL_COUNT; i++)
     if (strstr (line, program[i]) && l->stated_op < 0)
       l->stated_op = i;
+  l->t->unknown_op |= l->stated_op < 0 && strstr (line, "_perf") != NULL;
+  l->t->wrong |= strstr (line, "Out of bounds values") != NULL && strstr (line, "FAILED") != NULL;
+  l->t->runs += strstr (line, "Avg bus bandwidth") != NULL;
   gboolean out = strstr (line, "out-of-place") != NULL;
   l->any_out = l->any_out || out;
   if (!out && strstr (line, "in-place") && !l->any_out)
@@ -278,11 +286,11 @@ import_nccl_tests_text (const char *name, const char *text, gsize len, GError **
     import_fail (error, IMPORT_ERROR_MISSING, name, 0,
                  "has no row of size, count, type, time, algbw, busbw (found %u rows cut off; "
                  "allowed: the output of nccl-tests)",
-                 l.cut);
+                 t->cut);
     return NULL;
   }
-  if (l.cut > 0)
-    note (t, "%u rows are cut off or contradict themselves and were left out", l.cut);
+  if (t->cut > 0)
+    note (t, "%u rows are cut off or contradict themselves and were left out", t->cut);
   if (l.empty > 0)
     note (t, "%u rows of size 0 were left out", l.empty);
   find_op (&l);

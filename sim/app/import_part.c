@@ -3,12 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "import_part_priv.h"
 #include "json_read.h"
 #include "paths.h"
-#include "read_topo.h"
 #include "text.h"
-
-#define GBPS 1e9
 
 /* What a rule of scenarios/import/nodes.json gave. */
 typedef struct {
@@ -61,9 +59,9 @@ import_given_check (const char *file, const char *const *given, const char *cons
   return TRUE;
 }
 
-static gboolean
-given_number (const char *file, const char *const *given, const char *name, double min, double max,
-              double *out, GError **error)
+gboolean
+import_given_number (const char *file, const char *const *given, const char *name, double min,
+                     double max, double *out, GError **error)
 {
   const char *text = import_given (given, name);
   char *end = NULL;
@@ -166,9 +164,8 @@ rule_find (const TopoDesc *d, NodeRule *r, GError **error)
   return rule_take (&other, r, error);
 }
 
-static void note (GPtrArray *notes, const char *format, ...) G_GNUC_PRINTF (2, 3);
-static void
-note (GPtrArray *notes, const char *format, ...)
+void
+import_part_note (GPtrArray *notes, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -176,9 +173,8 @@ note (GPtrArray *notes, const char *format, ...)
   va_end (args);
 }
 
-/* What stands in the part itself: where it is from, and what was assumed. */
-static void
-put_note (JsonWriter *w, const char *source, const GPtrArray *notes)
+void
+import_part_put_note (JsonWriter *w, const char *source, const GPtrArray *notes)
 {
   g_autoptr (GString) all = g_string_new (source);
   for (guint i = 0; i < notes->len; i++)
@@ -189,8 +185,9 @@ put_note (JsonWriter *w, const char *source, const GPtrArray *notes)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static void
-put_number (JsonWriter *w, const char *key, double value, gboolean stated, const char *source)
+void
+import_part_put_number (JsonWriter *w, const char *key, double value, gboolean stated,
+                        const char *source)
 {
   jw_begin_object (w, key);
   jw_double (w, "value", value);
@@ -220,10 +217,9 @@ put_lanes (JsonWriter *w, const JsonRef *lanes)
   jw_end_object (w);
 }
 
-/* The graph without the parts that keep says to leave out (NULL: all). lanes NULL: none. */
-static void
-put_graph (JsonWriter *w, const TopoDesc *d, const guint8 *keep, const char *source,
-           const JsonRef *lanes)
+void
+import_part_put_graph (JsonWriter *w, const TopoDesc *d, const guint8 *keep, const char *source,
+                       const JsonRef *lanes)
 {
   g_autofree int *index = g_new (int, d->vertices->len + 1);
   int n = 0;
@@ -333,14 +329,15 @@ put_fabric (JsonWriter *w, const NodePart *p, const char *nccl)
 {
   jw_int (w, "format", 1);
   jw_string (w, "name", p->name);
-  put_note (w, p->source, p->notes);
+  import_part_put_note (w, p->source, p->notes);
   jw_string (w, "node", p->node);
-  put_number (w, "gpus_per_node", p->gpus, TRUE, p->source);
+  import_part_put_number (w, "gpus_per_node", p->gpus, TRUE, p->source);
   if (p->network != NULL && p->nics > 0) {
     jw_string (w, "network", p->network);
-    put_number (w, "nics_per_node", p->nics, TRUE, p->source);
-    put_number (w, "nic_GBps", p->nic_GBps, p->nic_stated,
-                p->nic_stated ? p->source : "usual with this node; the file does not say");
+    import_part_put_number (w, "nics_per_node", p->nics, TRUE, p->source);
+    import_part_put_number (w, "nic_GBps", p->nic_GBps, p->nic_stated,
+                            p->nic_stated ? p->source
+                                          : "usual with this node; the file does not say");
   }
   jw_string (w, "nccl_version", nccl != NULL ? nccl : "2.27.7");
 }
@@ -368,18 +365,18 @@ put_topology (JsonWriter *w, const NodePart *p, const JsonRef *lanes)
   if (p->system != NULL)
     jw_string (w, "extends", p->system);
   jw_string (w, "name", p->name);
-  put_note (w, p->source, p->notes);
+  import_part_put_note (w, p->source, p->notes);
   if (p->system == NULL || p->nodes > 0)
     jw_int (w, "nodes", (gint64)MAX (1, p->nodes));
   jw_begin_object (w, "node");
   for (int i = 0; p->system != NULL && number_keys[i] != NULL; i++)
     jw_null (w, number_keys[i]);
-  put_graph (w, p->d, p->keep, p->source, lanes);
+  import_part_put_graph (w, p->d, p->keep, p->source, lanes);
   jw_end_object (w);
   if (p->system == NULL && p->nics > 0) {
     jw_begin_object (w, "network");
     jw_string (w, "kind", "single-switch");
-    put_number (w, "nic_GBps", p->nic_GBps, p->nic_stated, p->source);
+    import_part_put_number (w, "nic_GBps", p->nic_GBps, p->nic_stated, p->source);
     jw_end_object (w);
   }
 }
@@ -398,22 +395,24 @@ node_part (NodePart *p, const NodeRule *r, const char *const *given, GPtrArray *
   p->system = import_given (given, "system");
   double in_file = fastest_nic_GBps (p->d, p->keep), nics = p->nics, rate = in_file;
   p->nic_GBps = in_file > 0 ? in_file : r->nic_GBps;
-  if (!given_number (file, given, "nics", 0, 255, &nics, error) ||
-      !given_number (file, given, "nic_GBps", 1e-3, 1e5, &rate, error) ||
-      !given_number (file, given, "nodes", 1, TOPO_MAX_GPUS, &p->nodes, error))
+  if (!import_given_number (file, given, "nics", 0, 255, &nics, error) ||
+      !import_given_number (file, given, "nic_GBps", 1e-3, 1e5, &rate, error) ||
+      !import_given_number (file, given, "nodes", 1, TOPO_MAX_GPUS, &p->nodes, error))
     return FALSE;
   p->nic_stated = rate > 0;
   p->nic_GBps = rate > 0 ? rate : p->nic_GBps;
   p->nics = nics;
   if (left > 0)
-    note (notes, "%u NICs are behind no GPU's PCIe switch and were left out (nics=N to count them)",
-          left);
+    import_part_note (
+        notes, "%u NICs are behind no GPU's PCIe switch and were left out (nics=N to count them)",
+        left);
   if (r->note != NULL && import_given (given, "node") == NULL)
-    note (notes, "%s", r->note);
+    import_part_note (notes, "%s", r->note);
   if (p->nics > 0 && !p->nic_stated)
-    note (notes, "the rate of a NIC is not in it: %g GB/s taken (nic_GBps=X)", p->nic_GBps);
+    import_part_note (notes, "the rate of a NIC is not in it: %g GB/s taken (nic_GBps=X)",
+                      p->nic_GBps);
   if (p->nics < 1)
-    note (notes, "no NIC in it: one node only (nics=N network=NAME)");
+    import_part_note (notes, "no NIC in it: one node only (nics=N network=NAME)");
   return TRUE;
 }
 
@@ -442,14 +441,15 @@ import_part_node (const TopoDesc *d, const char *kind, const char *const *given,
                 .source = source,
                 .notes = notes};
   for (guint i = 0; i < d->notes->len; i++)
-    note (notes, "%s", (const char *)g_ptr_array_index (d->notes, i));
+    import_part_note (notes, "%s", (const char *)g_ptr_array_index (d->notes, i));
   if (!node_part (&p, &r, given, notes, error))
     return FALSE;
   if (part == NULL && p.node == NULL)
-    note (notes,
-          "no shipped node is known by such links (%g GPUs, %s): links alone; node=NAME of "
-          "scenarios/fabrics/nodes makes it a fabric",
-          p.gpus, scale_up_of (d));
+    import_part_note (
+        notes,
+        "no shipped node is known by such links (%g GPUs, %s): links alone; node=NAME of "
+        "scenarios/fabrics/nodes makes it a fabric",
+        p.gpus, scale_up_of (d));
   if (!topology && p.node == NULL)
     return import_fail (error, IMPORT_ERROR_REFUSED, d->name, 0,
                         "no shipped node is known by such links (found: %g GPUs, %s, %d NVLinks "
@@ -460,156 +460,6 @@ import_part_node (const TopoDesc *d, const char *kind, const char *const *given,
     put_topology (w, &p, &r.lanes);
   else
     put_fabric (w, &p, import_given (given, "nccl"));
-  jw_end_object (w);
-  return TRUE;
-}
-
-/* ---- a network ------------------------------------------------------------------------------ */
-
-/* Cables that a reader could not know the number of (Slurm names no spines): as many as there are
- * hosts below, divided by the oversubscription. below: hosts under each switch, by a walk from the
- * hosts upwards along the links of a tree. */
-static void
-set_uplinks (TopoDesc *d, double nics, double oversub)
-{
-  guint n = d->vertices->len;
-  g_autofree guint32 *below = g_new0 (guint32, n + 1), *degree = g_new0 (guint32, n + 1);
-  g_autofree guint8 *done = g_malloc0 (n + 1);
-  g_autoptr (GArray) todo = g_array_new (FALSE, FALSE, sizeof (guint32));
-  for (guint i = 0; i < d->edges->len; i++) {
-    degree[topo_desc_edge (d, i)->a]++;
-    degree[topo_desc_edge (d, i)->b]++;
-  }
-  g_autofree guint32 *first = g_new0 (guint32, n + 2),
-                     *edge = g_new (guint32, 2 * d->edges->len + 1);
-  for (guint i = 0; i < n; i++)
-    first[i + 1] = first[i] + degree[i];
-  g_autofree guint32 *fill = g_memdup2 (first, (n + 1) * sizeof (guint32));
-  for (guint32 i = 0; i < d->edges->len; i++) {
-    edge[fill[topo_desc_edge (d, i)->a]++] = i;
-    edge[fill[topo_desc_edge (d, i)->b]++] = i;
-  }
-  for (guint32 i = 0; i < n; i++) {
-    below[i] = topo_desc_vertex (d, i)->kind == TOPO_HOST;
-    if (degree[i] == 1)
-      g_array_append_val (todo, i);
-  }
-  for (guint at = 0; at < todo->len; at++) {
-    guint32 v = g_array_index (todo, guint32, at);
-    done[v] = TRUE;
-    for (guint32 k = first[v]; k < first[v + 1]; k++) {
-      TopoEdge *e = &g_array_index (d->edges, TopoEdge, edge[k]);
-      guint32 other = e->a == v ? e->b : e->a;
-      if (done[other])
-        continue;
-      double lanes = MAX (1, ceil (below[v] * nics / oversub - 1e-9));
-      e->lanes = topo_desc_vertex (d, v)->kind == TOPO_HOST ? 1 : (int)MIN (lanes, 65536);
-      below[other] += below[v];
-      if (--degree[other] == 1)
-        g_array_append_val (todo, other);
-    }
-  }
-}
-
-/* Rate of the fastest port of a host that is stated, bytes/s; 0: none is. */
-static double
-host_port_Bps (const TopoDesc *d)
-{
-  double most = 0;
-  for (guint i = 0; i < d->edges->len; i++) {
-    const TopoEdge *e = topo_desc_edge (d, i);
-    if (topo_desc_vertex (d, e->a)->kind == TOPO_HOST ||
-        topo_desc_vertex (d, e->b)->kind == TOPO_HOST)
-      most = MAX (most, e->Bps / e->lanes);
-  }
-  return most;
-}
-
-gboolean
-import_part_network (TopoDesc *d, const char *kind, const char *const *given, JsonWriter *w,
-                     GPtrArray *notes, GError **error)
-{
-  static const char *const names[] = {"name",     "system",           "topology", "names",
-                                      "nic_GBps", "oversubscription", "join",     NULL};
-  const char *name = import_given (given, "name"), *system = import_given (given, "system");
-  double nic_GBps = 0, oversub = 1;
-  if (!import_given_check (d->name, given, names, error) ||
-      !given_number (d->name, given, "nic_GBps", 1e-3, 1e5, &nic_GBps, error) ||
-      !given_number (d->name, given, "oversubscription", 1, 1000, &oversub, error))
-    return FALSE;
-  for (guint i = 0; i < d->notes->len; i++)
-    note (notes, "%s", (const char *)g_ptr_array_index (d->notes, i));
-  if (system == NULL) {
-    system = "dgx-h100-superpod";
-    note (notes, "its nodes are taken from %s (system=NAME of scenarios/topologies)", system);
-  }
-  g_autoptr (TopoPreset) base = topo_preset_load (system, NULL, NULL, error);
-  if (base == NULL)
-    return FALSE;
-  if (base->node.hosts > 1)
-    return import_fail (
-        error, IMPORT_ERROR_REFUSED, d->name, 0,
-        "a host of it is a tray of %s's rack, and which trays make a rack is not in "
-        "the file (allowed: a system of one host a node)",
-        system);
-  if (import_given (given, "join") != NULL) {
-    topo_desc_join (d, import_given (given, "join"));
-    note (notes, "trees without a common root were joined under one more switch");
-  }
-  double port = host_port_Bps (d);
-  if (port > 0 && !(nic_GBps > 0))
-    note (notes, "each of %d NICs of a node of %s hangs on the ports that its host shows",
-          base->node.nics, system);
-  nic_GBps = nic_GBps > 0 ? nic_GBps : port > 0 ? port / GBPS : base->spec.nic_Bps / GBPS;
-  if (d->tree) {
-    set_uplinks (d, MAX (1, base->node.nics), oversub);
-    note (notes,
-          "cables between switches are not in it: as many as the NICs below, over %g "
-          "(oversubscription=X)",
-          oversub);
-  }
-  for (guint i = 0; i < d->edges->len; i++) {
-    TopoEdge *e = &g_array_index (d->edges, TopoEdge, i);
-    if (!(e->Bps > 0))
-      e->Bps = nic_GBps * GBPS * e->lanes;
-  }
-  g_autoptr (GError) why = NULL;
-  if (topo_desc_count (d, TOPO_HOST) == 0)
-    return import_fail (error, IMPORT_ERROR_REFUSED, d->name, 0,
-                        "no host is in it (allowed: switches with hosts below)");
-  if (!topo_desc_check (d, &why))
-    return import_fail (
-        error, IMPORT_ERROR_REFUSED, d->name, 0,
-        "its hosts are in no one network, so no job runs across it (%s; join=NAME puts "
-        "a switch of that name above)",
-        strstr (why->message, "no links") != NULL ? strstr (why->message, "no links")
-                                                  : why->message);
-  g_autofree char *file = g_path_get_basename (d->name);
-  g_autofree char *source = g_strdup_printf ("%s, %s", kind, file);
-  static const char *const replaced[] = {"rail_optimised",
-                                         "planes",
-                                         "uplink_GBps",
-                                         "leaf_ports",
-                                         "spine_ports",
-                                         "pod_leaves",
-                                         "core_ports",
-                                         "leaf_oversubscription",
-                                         "spine_oversubscription",
-                                         NULL};
-  jw_begin_object (w, NULL);
-  jw_int (w, "format", 1);
-  jw_string (w, "extends", system);
-  jw_string (w, "name", name != NULL ? name : file);
-  put_note (w, source, notes);
-  jw_int (w, "nodes", MAX (1, topo_desc_count (d, TOPO_HOST)));
-  jw_begin_object (w, "network");
-  jw_string (w, "kind", "graph");
-  for (int i = 0; replaced[i] != NULL; i++)
-    jw_null (w, replaced[i]);
-  put_number (w, "nic_GBps", nic_GBps, FALSE,
-              import_given (given, "nic_GBps") != NULL ? "as given" : system);
-  put_graph (w, d, NULL, source, NULL);
-  jw_end_object (w);
   jw_end_object (w);
   return TRUE;
 }

@@ -29,6 +29,12 @@ gboolean imported_run_knows (const char *name);
 /* The name stands for a switch that takes no value on a command line. */
 gboolean imported_run_is_flag (const char *name);
 gboolean imported_run_has (const ImportedRun *r, const char *name);
+/* A setting that is a whole number; otherwise where it is not there. */
+gint64 imported_run_number (const ImportedRun *r, const char *name, gint64 otherwise);
+/* The value of a setting that is ignored here ("" of a flag), or NULL; whether it is there and not
+ * "false". */
+const char *imported_run_other (const ImportedRun *r, const char *name);
+gboolean imported_run_other_is_on (const ImportedRun *r, const char *name);
 guint imported_run_count (const ImportedRun *r); /* settings that matter */
 
 void imported_run_ignore (ImportedRun *r, const char *name);

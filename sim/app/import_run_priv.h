@@ -1,6 +1,8 @@
-/* import_run_priv: the settings that matter, for import_run.c and its table of names. */
+/* import_run_priv: the settings that matter, for import_run*.c. */
 #ifndef CLUSTERSIM_IMPORT_RUN_PRIV_H
 #define CLUSTERSIM_IMPORT_RUN_PRIV_H
+
+#include "import_run.h"
 
 typedef enum {
   K_LAYERS,
@@ -81,5 +83,20 @@ typedef struct {
   Kind kind;
 } ImportName;
 extern const ImportName import_names[]; /* a NULL name ends them */
+
+struct ImportedRun {
+  char *file, *model, *software;
+  char *value[K_COUNT]; /* NULL: not there */
+  guint line[K_COUNT], count;
+  GPtrArray *ignored, *notes; /* names; text */
+  GHashTable *others; /* plain name → value ("" of a flag), of settings that are ignored */
+};
+
+/* CLI_ERROR_USAGE, "FILE:LINE: NAME: …"; FALSE. */
+gboolean import_run_fail (const ImportedRun *r, guint line, const char *name, GError **error,
+                          const char *format, ...) G_GNUC_PRINTF (5, 6);
+gboolean import_is_false (const char *value);
+/* "220_000_000" too. FALSE when it is no whole number. */
+gboolean import_whole_number (const char *text, gint64 *out);
 
 #endif

@@ -61,12 +61,17 @@ typedef struct {
 
 typedef struct {
   char *source;
-  int op;        /* CollOp, or -1 when the log does not tell */
-  guint could;   /* then: bits of the operations that it may be */
-  int ranks;     /* 0: not known */
-  int nodes;     /* 0: not known */
-  char *gpu;     /* as the log names it, or NULL */
-  char *version; /* of NCCL, or NULL */
+  int op;              /* CollOp, or -1 when the log does not tell */
+  guint could;         /* then: bits of the operations that it may be */
+  int ranks;           /* 0: not known */
+  int nodes;           /* 0: not known */
+  char *gpu;           /* as the log names it, or NULL */
+  char *other;         /* of a rank on another kind of GPU, or NULL */
+  guint runs;          /* that have ended */
+  gboolean unknown_op; /* a program of nccl-tests whose collective is none of CollOp */
+  gboolean wrong;      /* results were */
+  guint cut, cut_line; /* rows left out, as they are cut off or contradict themselves; first one */
+  char *version;       /* of NCCL, or NULL */
   char *type, *redop;
   double avg_busbw_GBps; /* as the log says; 0: it does not */
   GArray *rows;          /* CollTableRow, as in the log */

@@ -42,6 +42,12 @@ gboolean job_count (const JsonRef *obj, const char *key, gint64 min, gint64 max,
  * whether. */
 gboolean job_number (const JsonRef *obj, const char *key, double min, double max, double *out,
                      GPtrArray *inputs, gboolean *found, GError **error);
+/* Seconds, where the member is there: a number, or points over the number of GPUs ([gpus, seconds],
+ * linear in log gpus). */
+gboolean job_scaled_number (const JsonRef *obj, const char *key, double gpus, double *out,
+                            GPtrArray *inputs, GError **error);
+/* Merges over into base; a number of it takes the place of that in base whole. */
+gboolean job_merge_over (JsonDoc *base, JsonDoc *over, GError **error);
 /* A distribution: a number (fixed), or { "distribution", "mean_s" | "mean_days", "shape" }. */
 gboolean job_dist (const JsonRef *obj, const char *key, Dist *out, GPtrArray *inputs,
                    GError **error);

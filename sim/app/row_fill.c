@@ -5,10 +5,10 @@
  * of 1,024 tokens and more the GEMMs fill a GPU. */
 #define MICRO_BATCH_CAP 8
 
-/* A run that ran is believed before an estimate of its memory, and with 8-bit states estimates of
- * runs without recomputation came out a fifth too large: recomputation is only taken for needed
- * where the estimate without it is beyond the first share of what the GPU has, and then enough of
- * it to come below the second. */
+/* A run that ran is believed before an estimate of its memory: recomputation is only taken for
+ * needed where the estimate without it is beyond the first share of what the GPU has, and then
+ * enough of it to come below the second. Both were chosen on rows that do not state recomputation,
+ * some of which run at the speed of none although the estimate is a fifth too large for that. */
 #define MEMORY_DOUBT  1.25
 #define MEMORY_WANTED 1.1
 

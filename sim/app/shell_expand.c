@@ -462,7 +462,8 @@ double_quoted (Build *b)
       sh->p++;
     g_string_append_c (b->field, *sh->p++);
   }
-  sh->p++;
+  if (*sh->p == '"') /* else an error, maybe at the end of the text */
+    sh->p++;
 }
 
 void

@@ -1,4 +1,4 @@
-/* shell_priv: what shell_words.c (commands) and shell_expand.c (words) share. */
+/* shell_priv: what the files shell_*.c share. */
 #ifndef CLUSTERSIM_SHELL_PRIV_H
 #define CLUSTERSIM_SHELL_PRIV_H
 
@@ -25,6 +25,7 @@ void shell_fail (Shell *sh, const char *what);
 
 const GPtrArray *shell_get (const Shell *sh, const char *name);  /* NULL: unset */
 void shell_set (Shell *sh, const char *name, GPtrArray *values); /* takes values */
+GPtrArray *shell_list_of (const char *text); /* of that one text; the caller's */
 
 /* Integer arithmetic; a text with a mark, or that is none, gives a mark. Newly allocated. */
 char *shell_arithmetic (Shell *sh, const char *text);
@@ -41,7 +42,10 @@ gsize shell_assigned_name (const char *p, gboolean *append);
 void shell_read_assignment (Shell *sh, gsize n, gboolean append, gboolean exec, GPtrArray *env);
 GPtrArray *shell_copy_list (const GPtrArray *from); /* NULL: empty */
 
-/* ---- shell_words.c ---- */
+/* ---- shell_run.c ---- */
 void shell_skip_lines (Shell *sh); /* blanks, comments and line ends */
+/* Up to one of the words stops (NULL-terminated), a closing bracket or ;;, which are left. exec
+ * FALSE: only read over. The status of the last command. */
+int shell_run_list (Shell *sh, gboolean exec, const char *const *stops);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "cross.h"
 #include "fit_errors.h"
+#include "validate_compare.h"
 
 #define SOURCE_ROWS 5  /* a source counts from so many rows on */
 #define BIAS_ROWS   20 /* … for its mean signed error */
@@ -170,15 +171,14 @@ put_runs (GArray *out, const CsvTable *t, Store *store, GError **error)
   if (r == NULL)
     return FALSE;
   put_sources (out, r->rows);
-  double tau = 0, top = 0;
-  guint groups = 0;
-  layouts_ranked (t, r, &tau, &top, &groups);
-  Target *x = put (out, "layouts of 5 rows or more alike: mean Kendall tau", "", 0.8, 1);
-  x->measured = tau;
-  x->n = groups;
+  g_autoptr (GArray) groups = validate_ranks (t, r);
+  const RankSummary ranks = validate_ranks_summary (groups);
+  Target *x = put (out, "groups of 5 layouts or more: mean Kendall tau", "", 0.8, 1);
+  x->measured = ranks.mean_tau;
+  x->n = groups->len;
   x = put (out, "layouts: fastest published is in our top 3", "%", 90, 100);
-  x->measured = 100 * top;
-  x->n = groups;
+  x->measured = groups->len > 0 ? 100.0 * ranks.in_top / groups->len : 0;
+  x->n = groups->len;
   put_coverage (out, r->rows);
   g_autoptr (CrossResult) c = cross_validate (t, store, "A,B", "source_title", NULL, NULL, error);
   if (c == NULL)

@@ -22,10 +22,4 @@ void targets_text (const GArray *targets, GString *out);
 void targets_json (const GArray *targets, GString *out);
 void targets_csv (const GArray *targets, GString *out);
 
-/* Kendall's tau of predictions against measurements of groups of layouts (5 and more of the same
- * source, model shape, GPUs, global batch and precision): the mean, and in how many groups the
- * fastest published layout is among the three fastest predicted. */
-void layouts_ranked (const CsvTable *t, const ValidateResult *r, double *mean_tau, double *in_top,
-                     guint *groups);
-
 #endif

@@ -161,6 +161,18 @@ validate_ranks (const CsvTable *t, const ValidateResult *r)
   return out;
 }
 
+RankSummary
+validate_ranks_summary (const GArray *ranks)
+{
+  RankSummary s = {0};
+  for (guint i = 0; i < ranks->len; i++) {
+    const RankGroup *g = &g_array_index (ranks, RankGroup, i);
+    s.mean_tau += g->tau / ranks->len;
+    s.in_top += g->place <= RANK_TOP ? 1 : 0;
+  }
+  return s;
+}
+
 /* ---- pairs ---- */
 
 /* What must be the same in both rows of any pair. */
@@ -367,8 +379,7 @@ validate_features (const CsvTable *t, const ValidateResult *r)
 void
 validate_ranks_print (const GArray *ranks, gboolean json, GString *out)
 {
-  double sum = 0;
-  guint in_top = 0;
+  const RankSummary all = validate_ranks_summary (ranks);
   g_autoptr (JsonWriter) w = json ? json_writer_new (out, 1) : NULL;
   if (json) {
     jw_begin_object (w, NULL);
@@ -378,8 +389,6 @@ validate_ranks_print (const GArray *ranks, gboolean json, GString *out)
   }
   for (guint i = 0; i < ranks->len; i++) {
     const RankGroup *g = &g_array_index (ranks, RankGroup, i);
-    sum += g->tau;
-    in_top += g->place <= RANK_TOP ? 1 : 0;
     if (json) {
       jw_begin_object (w, NULL);
       jw_string (w, "group", g->name);
@@ -392,17 +401,16 @@ validate_ranks_print (const GArray *ranks, gboolean json, GString *out)
                               g->place, g->name);
     }
   }
-  double mean = ranks->len > 0 ? sum / ranks->len : 0;
   if (json) {
     jw_end_array (w);
-    jw_double (w, "mean_tau", mean);
+    jw_double (w, "mean_tau", all.mean_tau);
     jw_int (w, "groups", ranks->len);
-    jw_int (w, "fastest_in_top_3", in_top);
+    jw_int (w, "fastest_in_top_3", all.in_top);
     jw_end_object (w);
     g_string_append_c (out, '\n');
   } else {
     g_string_append_printf (out, "mean tau %.3f of %u groups; the fastest is in the top %d in %u\n",
-                            mean, ranks->len, RANK_TOP, in_top);
+                            all.mean_tau, ranks->len, RANK_TOP, all.in_top);
   }
 }
 

@@ -25,6 +25,11 @@ typedef struct {
 } RankGroup;
 
 typedef struct {
+  double mean_tau; /* of the groups; 0 of none */
+  guint in_top;    /* groups whose fastest layout is among the RANK_TOP fastest predicted */
+} RankSummary;
+
+typedef struct {
   const char *kind; /* the setting, static: "micro-batch" … */
   const RowResult *a, *b;
   double published_pct, predicted_pct; /* b over a, - 1 */
@@ -39,6 +44,7 @@ typedef struct {
 
 /* Arrays of the above; free with g_array_unref. */
 GArray *validate_ranks (const CsvTable *t, const ValidateResult *r);
+RankSummary validate_ranks_summary (const GArray *ranks);
 GArray *validate_pairs (const CsvTable *t, const ValidateResult *r);
 GArray *validate_features (const CsvTable *t, const ValidateResult *r);
 

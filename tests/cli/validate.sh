@@ -49,7 +49,7 @@ refused "--class of a table that has none" 2 '--class: .*"class" is missing' val
 refused "the same, crossed" 2 '--class: .*"class" is missing|source_title' validate "$tmp/classless.csv" --class A,B --cross gpu
 
 # An option that would change nothing is refused.
-refused "a key of a scenario" 2 '--set: validate predicts rows' validate "$table" --set train.precision=fp8
+refused "a key of a scenario" 2 '--set: validate takes no scenario' validate "$table" --set train.precision=fp8
 refused "rows chosen in a cross-validation" 2 '--cross: not with --where' validate "$table" --cross gpu --where 'gpu~A100'
 refused "classes of all tables" 2 '--all: not with --class' validate --all "$tmp" --class A
 

@@ -7,6 +7,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What is refused, and the words of the reason. */
 static const struct {
@@ -57,8 +58,10 @@ static void
 reads_back (const char *file, const char *text)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *path = g_strdup_printf ("%s/part-%d-%s.json", g_get_tmp_dir (),
-                                           (int)g_random_int_range (0, 1 << 30), file);
+  g_autofree char *path = NULL;
+  int fd = g_file_open_tmp ("part-XXXXXX.json", &path, &error);
+  g_assert_no_error (error);
+  close (fd);
   g_assert_true (g_file_set_contents (path, text, -1, NULL));
   g_autoptr (JsonDoc) doc = json_doc_load (path, &error);
   g_assert_no_error (error);
