@@ -242,8 +242,9 @@ plan_ring_edges (Builder *b, const guint32 *rank, guint32 n, int nic, double wei
   return TRUE;
 }
 
-/* Turns a ring of n ranks so that the root of a broadcast begins it. As in NCCL the whole ring turns
- * and each node is left where its ring leaves it; those before the root in its node come last. */
+/* Turns a ring of n ranks so that the root of a broadcast begins it. As in NCCL the whole ring
+ * turns and each node is left where its ring leaves it; those before the root in its node come
+ * last. */
 static void
 root_first (guint32 *rank, guint32 n, guint32 root)
 {

@@ -200,6 +200,5 @@ cmd_validate_run (int argc, char **argv)
       TRUE};
   if (!cli_parse (&argc, &argv, &help, entries, &c, &error))
     return cli_fail (error);
-  return check_flags (&f, &error) && run (argv[1], &c, &f, &error) ? CLI_DONE
-                                                                       : cli_fail (error);
+  return check_flags (&f, &error) && run (argv[1], &c, &f, &error) ? CLI_DONE : cli_fail (error);
 }
