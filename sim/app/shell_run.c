@@ -23,7 +23,7 @@ static void
 skip_blanks (Shell *sh)
 {
   for (;;) {
-    if (*sh->p == ' ' || *sh->p == '\t' || *sh->p == '\r')
+    if (*sh->p != '\n' && g_ascii_isspace (*sh->p)) /* a form feed too: it ends words */
       sh->p++;
     else if (*sh->p == '\\' && sh->p[1] == '\n') {
       sh->p += 2;

@@ -170,10 +170,13 @@ shell_split (const char *text)
   GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
   shell_init (&sh, "", text);
   for (;;) {
-    sh.p += strspn (sh.p, " \t\r\n\\;&|()<>");
+    sh.p += strspn (sh.p, " \t\r\f\v\n\\;&|()<>");
     if (*sh.p == '\0' || sh.error != NULL)
       break;
+    const char *before = sh.p;
     shell_word (&sh, TRUE, words);
+    if (sh.p == before) /* a character that begins no word */
+      sh.p++;
   }
   shell_clear (&sh);
   return words;

@@ -166,6 +166,10 @@ refused "a string without an end" 2 'bad\.toml:2: a string is not closed' import
 printf 'no equals\n' >"$tmp/bad2.toml"
 refused "no pair" 2 'bad2\.toml:1: no "key = value"' import torchtitan "$tmp/bad2.toml"
 
+# A form feed ends words as any blank does (a loop without end, found by the fuzzer).
+printf 'A=(1 \f 2)\n\f[[ a \f = b ]]\ntorchrun --nnodes=2 \f pretrain_gpt.py --num-layers 12 --hidden-size 768 --num-attention-heads 12\n' >"$tmp/ff.sh"
+done_with "form feeds in a script" import megatron-args "$tmp/ff.sh"
+
 # ---- timelines ----
 # Compute 0-10 and 20-30 us, all-reduce 5-25 us: busy 20 and 20, exposed 10 us, span 40 (a copy at 38-40), idle 8.
 cat >"$tmp/k.json" <<'JSON'
