@@ -180,7 +180,7 @@ gemm_fix_shape (const FitWork *w, FitParam *q)
     return;
   for (int i = 0; i < G_COUNT; i++)
     q[i].fixed = i != G_BURST && i != G_KEPT;
-  q[G_KEPT].fixed |= w->n < FEWEST_SQUARES + 1;
+  q[G_KEPT].fixed |= w->n < FEWEST_SQUARES + 2;
 }
 
 static void

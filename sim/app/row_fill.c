@@ -1,17 +1,6 @@
 /* What a row does not say of its micro-batch and of recomputation: what its memory allows. */
 #include "row_rules.h"
 
-/* Micro-batches beyond it were rare in published runs of decoders, and gain little: at 8 sequences
- * of 1,024 tokens and more the GEMMs fill a GPU. */
-#define MICRO_BATCH_CAP 8
-
-/* A run that ran is believed before an estimate of its memory: recomputation is only taken for
- * needed where the estimate without it is beyond the first share of what the GPU has, and then
- * enough of it to come below the second. Both were chosen on rows that do not state recomputation,
- * some of which run at the speed of none although the estimate is a fifth too large for that. */
-#define MEMORY_DOUBT  1.25
-#define MEMORY_WANTED 1.1
-
 /* Whether the step of the Spec needs at most this share of the memory; TRUE when that cannot be
  * told. */
 static gboolean
@@ -47,13 +36,13 @@ static const struct {
 static void
 fill_recompute (const RunContext *c, Spec *s)
 {
-  if (fits (c, s, MEMORY_DOUBT))
+  if (fits (c, s, c->rules->fill.memory_doubt))
     return;
   for (gsize i = 1; i < G_N_ELEMENTS (ladder); i++) {
     s->train.recompute = ladder[i].how;
     s->train.recompute_modules = ladder[i].modules;
     s->train.recompute_every = ladder[i].every;
-    if (fits (c, s, MEMORY_WANTED))
+    if (fits (c, s, c->rules->fill.memory_wanted))
       return;
   }
 }
@@ -72,7 +61,7 @@ fill_micro_batch (const RunContext *c, Spec *s, gboolean no_accumulation)
     *mbs = MAX (replica, 1);
     return;
   }
-  while (2 * *mbs <= MICRO_BATCH_CAP && replica % (2 * *mbs) == 0) {
+  while (2 * *mbs <= c->rules->fill.micro_batch_cap && replica % (2 * *mbs) == 0) {
     *mbs *= 2;
     if (!fits (c, s, 1)) {
       *mbs /= 2;

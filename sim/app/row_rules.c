@@ -114,6 +114,18 @@ read_rules (const JsonRef *root, const char *key, const char *value_key, GError 
   return g_steal_pointer (&rules);
 }
 
+static gboolean
+read_fill (const JsonRef *root, FillRule *f, GError **error)
+{
+  static const char *const keys[] = {"why", "micro_batch_cap", "memory_doubt", "memory_wanted",
+                                     NULL};
+  JsonRef obj;
+  return json_get_object (root, "fill", &obj, error) && json_check_keys (&obj, keys, error) &&
+         json_get_int (&obj, "micro_batch_cap", 1, 1 << 20, &f->micro_batch_cap, error) &&
+         json_get_double (&obj, "memory_doubt", 1, 10, &f->memory_doubt, error) &&
+         json_get_double (&obj, "memory_wanted", 0.1, 10, &f->memory_wanted, error);
+}
+
 RunRules *
 run_rules_load (GError **error)
 {
@@ -124,8 +136,8 @@ run_rules_load (GError **error)
   JsonRef root = json_root (doc);
   g_autoptr (RunRules) r = g_new0 (RunRules, 1);
   static const char *const keys[] = {"format",   "why",  "fabric", "software",   "model", "metric",
-                                     "settings", "wide", "kernel", "collective", NULL};
-  if (!json_check_keys (&root, keys, error) ||
+                                     "settings", "wide", "kernel", "collective", "fill",  NULL};
+  if (!json_check_keys (&root, keys, error) || !read_fill (&root, &r->fill, error) ||
       (r->fabric = read_rules (&root, "fabric", "fabric", error)) == NULL ||
       (r->software = read_rules (&root, "software", "software", error)) == NULL ||
       (r->model = read_rules (&root, "model", "architecture", error)) == NULL ||

@@ -28,7 +28,14 @@ typedef struct {
   gboolean hardware, causal; /* metric rules */
 } RunRule;
 
+/* For what a row does not say of its micro-batch and of recomputation (row_fill.c). */
+typedef struct {
+  gint64 micro_batch_cap;             /* sequences */
+  double memory_doubt, memory_wanted; /* shares of the GPU's memory */
+} FillRule;
+
 struct RunRules {
+  FillRule fill;
   GArray *fabric, *software, *model, *metric;
   RowSettings *settings;
   GArray *wide, *kernel, *collective; /* of the tables of kernels and of collectives */

@@ -1,9 +1,10 @@
 /* test_coll_diagnose: a log for each symptom, and the cause that it must be given. The predicted
  * times are the fabric's own; "measured" is made from them as the symptom has it, or holds rows of
  * a published case (NCCL and nccl-tests issues) where the figures matter. */
+#include "../fabric_util.h"
+
 #include "coll_cost.h"
 #include "coll_diagnose.h"
-#include "paths.h"
 #include "read_fabric.h"
 
 #include <math.h>
@@ -12,20 +13,6 @@
 #define KIB 1024.0
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
-
-static Fabric *
-shipped (const char *name)
-{
-  GError *error = NULL;
-  g_autofree char *path = data_find ("fabrics", name, NULL, &error);
-  g_assert_no_error (error);
-  g_autoptr (JsonDoc) doc = json_doc_load (path, &error);
-  g_assert_no_error (error);
-  JsonRef root = json_root (doc);
-  Fabric *f = read_fabric (&root, name, NULL, &error);
-  g_assert_no_error (error);
-  return f;
-}
 
 static CollGroup
 group (int per_node, int nodes)
@@ -159,7 +146,7 @@ test_symptoms (void)
       {"dgx-1-v100-4x100", 8, 2, COLL_ALL_REDUCE, jitter, CAUSE_SMALL_JITTER}};
   for (gsize i = 0; i < G_N_ELEMENTS (rows); i++) {
     const Row *r = &rows[i];
-    g_autoptr (Fabric) f = shipped (r->fabric);
+    g_autoptr (Fabric) f = ut_fabric (r->fabric);
     CollGroup g = group (r->per_node, r->nodes);
     g_autoptr (GArray) a = log_of (f, r->op, &g, r->how);
     if (r->cause < CAUSE_COUNT) {
@@ -182,7 +169,7 @@ typedef struct {
 static gboolean
 published (const char *fabric, CollOp op, CollGroup g, const Measured *m, guint n, CollCause want)
 {
-  g_autoptr (Fabric) f = shipped (fabric);
+  g_autoptr (Fabric) f = ut_fabric (fabric);
   g_autoptr (GArray) a = g_array_new (FALSE, FALSE, sizeof (CollPoint));
   for (guint i = 0; i < n; i++) {
     CollPoint p = {m[i].bytes, m[i].us * 1e-6, coll_time_s (f, op, &g, m[i].bytes, NULL)};
@@ -231,7 +218,7 @@ test_published (void)
 static void
 test_one_gpu (void)
 {
-  g_autoptr (Fabric) f = shipped ("dgx-h100-ndr");
+  g_autoptr (Fabric) f = ut_fabric ("dgx-h100-ndr");
   f->domain_gpus = 2; /* 8 NICs for 2 GPUs: 4 each */
   fabric_changed (f);
   CollGroup g = group (1, 2);
@@ -249,7 +236,7 @@ test_texts (void)
   }
   g_assert_null (coll_cause_names[CAUSE_COUNT]);
   CollCause cause[CAUSE_COUNT];
-  g_autoptr (Fabric) f = shipped ("dgx-h100-ndr");
+  g_autoptr (Fabric) f = ut_fabric ("dgx-h100-ndr");
   CollGroup g = group (8, 1);
   g_assert_cmpuint (coll_diagnose (f, COLL_ALL_REDUCE, &g, NULL, 0, cause), ==, 0);
 }

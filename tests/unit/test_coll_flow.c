@@ -1,27 +1,14 @@
 /* The closed form of a fabric against the same collective on the links of the system's shipped
  * topology, alone on it: what a profile says of NICs and GPUs must reach the plan, for every
  * operation. Equal to 1e-5, since the parts of a buffer are whole bytes. */
+#include "../fabric_util.h"
+
 #include "coll_cost.h"
 #include "coll_plan.h"
-#include "paths.h"
 #include "read_fabric.h"
 #include "read_topo.h"
 
 #include <math.h>
-
-static Fabric *
-load_fabric (const char *name)
-{
-  GError *error = NULL;
-  g_autofree char *path = data_find ("fabrics", name, NULL, &error);
-  g_assert_no_error (error);
-  g_autoptr (JsonDoc) doc = json_doc_load (path, &error);
-  g_assert_no_error (error);
-  JsonRef root = json_root (doc);
-  Fabric *f = read_fabric (&root, name, NULL, &error);
-  g_assert_no_error (error);
-  return f;
-}
 
 static void
 compare (const Fabric *f, Topo *topo, CollOp op, const CollGroup *g, double bytes)
@@ -70,7 +57,7 @@ test_shipped (void)
                  {"gb200-nvl72", "gb200-nvl72", {72, 8}}};
   for (gsize i = 0; i < G_N_ELEMENTS (systems); i++) {
     GError *error = NULL;
-    g_autoptr (Fabric) f = load_fabric (systems[i].fabric);
+    g_autoptr (Fabric) f = ut_fabric (systems[i].fabric);
     g_autoptr (TopoPreset) preset = topo_preset_load (systems[i].topology, NULL, NULL, &error);
     g_assert_no_error (error);
     g_autoptr (Topo) topo = topo_preset_build (preset, MAX (8, preset->spec.nodes), &error);

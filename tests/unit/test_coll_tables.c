@@ -2,6 +2,8 @@
  * healthy rows of 64 KiB and more. One fabric per system by the rules of fabric_of; nothing is
  * tuned to a set. Per set the median of |predicted / published - 1|; per class the median of those,
  * under its target. */
+#include "../fabric_util.h"
+
 #include "coll_cost.h"
 #include "csv.h"
 #include "paths.h"
@@ -54,20 +56,6 @@ fabric_of (const char *gpu, const char *system, const char *nic)
   if (has (gpu, "RTX PRO 6000"))
     return "rtx-pro-6000-pcie5";
   return has (gpu, "L40S") ? "l40s-pcie4" : NULL;
-}
-
-static Fabric *
-load (const char *name)
-{
-  GError *error = NULL;
-  g_autofree char *path = data_find ("fabrics", name, NULL, &error);
-  g_assert_no_error (error);
-  g_autoptr (JsonDoc) doc = json_doc_load (path, &error);
-  g_assert_no_error (error);
-  JsonRef root = json_root (doc);
-  Fabric *f = read_fabric (&root, name, NULL, &error);
-  g_assert_no_error (error);
-  return f;
 }
 
 static const char *
@@ -144,7 +132,7 @@ run_set (const CsvTable *t, guint first, guint end, SetResult *out)
       fabric_of (cell (t, first, "gpu"), cell (t, first, "system"), cell (t, first, "nic"));
   if (name == NULL)
     return FALSE;
-  g_autoptr (Fabric) f = load (name);
+  g_autoptr (Fabric) f = ut_fabric (name);
   int version = nccl_version_parse (cell (t, first, "nccl_version"));
   if (version > 0)
     f->nccl_version = version;
@@ -210,7 +198,7 @@ test_a100_node (void)
     double mib, us;
   } rows[] = {{2, 8, 87},      {2, 64, 404}, {2, 1024, 5450}, {4, 8, 114},    {4, 64, 541},
               {4, 1024, 7280}, {8, 8, 130},  {8, 64, 580},    {8, 1024, 8200}};
-  g_autoptr (Fabric) f = load ("dgx-a100-hdr");
+  g_autoptr (Fabric) f = ut_fabric ("dgx-a100-hdr");
   f->nccl_version = 22703;
   for (gsize i = 0; i < G_N_ELEMENTS (rows); i++) {
     CollGroup g = {rows[i].gpus, rows[i].gpus, 1, 1, {0}};
@@ -229,7 +217,7 @@ test_all_shipped (void)
   g_auto (GStrv) names = data_list ("fabrics");
   g_assert_cmpuint (g_strv_length (names), >=, 20);
   for (int i = 0; names[i] != NULL; i++) {
-    g_autoptr (Fabric) f = load (names[i]);
+    g_autoptr (Fabric) f = ut_fabric (names[i]);
     g_assert_cmpstr (f->name, ==, names[i]);
     const int shapes[][2] = {{f->domain_gpus, 1}, {2, 1}, {f->domain_gpus, 64}, {1, 128}};
     for (gsize k = 0; k < G_N_ELEMENTS (shapes); k++) {
@@ -257,7 +245,7 @@ test_scale (void)
 {
   g_auto (GStrv) names = data_list ("fabrics");
   for (int i = 0; names[i] != NULL; i++) {
-    g_autoptr (Fabric) f = load (names[i]);
+    g_autoptr (Fabric) f = ut_fabric (names[i]);
     if (f->network == NULL)
       continue;
     for (int op = 0; op < COLL_COUNT; op++)
@@ -301,7 +289,7 @@ test_racks (void)
   } rows[] = {{2, COLL_ALL_REDUCE, 683, 810},
               {20, COLL_ALL_REDUCE, 0.9 * 406, 1.1 * 406},
               {2, COLL_ALLTOALL, 0.95 * 47.7, 1.05 * 47.7}};
-  g_autoptr (Fabric) f = load ("gb200-nvl72");
+  g_autoptr (Fabric) f = ut_fabric ("gb200-nvl72");
   for (gsize i = 0; i < G_N_ELEMENTS (rows); i++) {
     CollGroup g = {
         .ranks = 72 * rows[i].racks, .ranks_per_node = 72, .nodes = rows[i].racks, .sharers = 1};

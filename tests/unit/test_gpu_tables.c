@@ -212,7 +212,7 @@ static const LongCase long_cases[] = {
     {"GB200", "bf16", "trtllm", "GB200-186GB", DT_BF16, 0.09, 0.25},
     {"GB300", "bf16", "trtllm", "GB300-288GB", DT_BF16, 0.09, 0.25},
     {"H100-PCIe", "bf16", NULL, "H100-PCIe-80GB", DT_BF16, 0.12, 0.5},
-    {"A100-PCIe-40GB", "bf16", NULL, "A100-PCIe-40GB", DT_BF16, 0.17, 0.5},
+    {"A100-PCIe-40GB", "bf16", NULL, "A100-PCIe-40GB", DT_BF16, 0.12, 0.5},
     {"A100-PCIe", "bf16", NULL, "A100-PCIe-80GB", DT_BF16, 0, 0},
     {"H20", "bf16", NULL, "H20-SXM-96GB", DT_BF16, 0.09, 0.25},
     {"H800-SXM", "fp16", "TileLang", "H800-SXM-80GB", DT_FP16, 0, 0},

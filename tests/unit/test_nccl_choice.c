@@ -1,27 +1,13 @@
 /* NCCL's choice against what NCCL's logs say it chose, by version, part and size. */
+#include "../fabric_util.h"
+
 #include "fabric.h"
 #include "nccl_tuner.h"
-#include "paths.h"
 #include "read_fabric.h"
 
 #define KIB 1024.0
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
-
-static Fabric *
-shipped (const char *name, int version)
-{
-  GError *error = NULL;
-  g_autofree char *path = data_find ("fabrics", name, NULL, &error);
-  g_assert_no_error (error);
-  g_autoptr (JsonDoc) doc = json_doc_load (path, &error);
-  g_assert_no_error (error);
-  JsonRef root = json_root (doc);
-  Fabric *f = read_fabric (&root, name, NULL, &error);
-  g_assert_no_error (error);
-  f->nccl_version = version;
-  return f;
-}
 
 static void
 assert_choice (const Fabric *f, CollOp op, int per_node, int nodes, double bytes, CollAlgo algo,
@@ -46,7 +32,7 @@ test_eight_hopper (void)
 {
   const int versions[] = {22707, 22602};
   for (gsize i = 0; i < G_N_ELEMENTS (versions); i++) {
-    g_autoptr (Fabric) f = shipped ("dgx-h100-ndr", versions[i]);
+    g_autoptr (Fabric) f = ut_fabric_nccl ("dgx-h100-ndr", versions[i]);
     for (double s = 8; s <= 1 * MIB; s *= 2)
       assert_choice (f, COLL_ALL_REDUCE, 8, 1, s, ALGO_RING, PROTO_LL);
     for (double s = 2 * MIB; s <= 16 * GIB; s *= 2)
@@ -63,8 +49,8 @@ test_eight_hopper (void)
 static void
 test_part_of_a_node (void)
 {
-  g_autoptr (Fabric) h200 = shipped ("dgx-h100-ndr", 22707);
-  g_autoptr (Fabric) b200 = shipped ("dgx-b200-ndr", 22707);
+  g_autoptr (Fabric) h200 = ut_fabric_nccl ("dgx-h100-ndr", 22707);
+  g_autoptr (Fabric) b200 = ut_fabric_nccl ("dgx-b200-ndr", 22707);
   for (int n = 4; n <= 8; n++) {
     assert_choice (h200, COLL_ALL_REDUCE, n, 1, 8 * GIB, n >= 5 ? ALGO_NVLS : ALGO_RING,
                    PROTO_SIMPLE);
@@ -78,8 +64,8 @@ test_part_of_a_node (void)
 static void
 test_several_nodes (void)
 {
-  g_autoptr (Fabric) p5en = shipped ("aws-p5en", 22707);
-  g_autoptr (Fabric) ndr = shipped ("dgx-h100-ndr", 22602);
+  g_autoptr (Fabric) p5en = ut_fabric_nccl ("aws-p5en", 22707);
+  g_autoptr (Fabric) ndr = ut_fabric_nccl ("dgx-h100-ndr", 22602);
   assert_choice (p5en, COLL_ALL_REDUCE, 8, 4, 4 * GIB, ALGO_RING, PROTO_SIMPLE);
   /* By name the tuner's choice does not count: 310 GB/s published with NVLSTree. */
   CollGroup four = {32, 8, 4, 1, {0}};
@@ -98,7 +84,7 @@ test_several_nodes (void)
 static void
 test_versions (void)
 {
-  g_autoptr (Fabric) f = shipped ("dgx-h100-ndr", 21602);
+  g_autoptr (Fabric) f = ut_fabric_nccl ("dgx-h100-ndr", 21602);
   assert_choice (f, COLL_ALL_REDUCE, 8, 1, 1 * GIB, ALGO_RING, PROTO_SIMPLE);
   assert_choice (f, COLL_ALL_REDUCE, 8, 2, 1 * GIB, ALGO_RING, PROTO_AUTO);
   f->nccl_version = 21703;
@@ -113,7 +99,7 @@ test_versions (void)
   for (int i = 0; i < plan.n; i++)
     pat |= plan.c[i].algo == ALGO_PAT;
   g_assert_true (pat);
-  g_autoptr (Fabric) pcie = shipped ("rtx-pro-6000-pcie5", 22902);
+  g_autoptr (Fabric) pcie = ut_fabric_nccl ("rtx-pro-6000-pcie5", 22902);
   for (double s = 8; s <= 1 * GIB; s *= 2) {
     CollGroup box = {8, 8, 1, 1, {0}};
     nccl_plan_init (&plan, pcie, COLL_ALL_REDUCE, &box);
@@ -127,7 +113,7 @@ test_versions (void)
 static void
 test_by_hand (void)
 {
-  g_autoptr (Fabric) f = shipped ("dgx-a100-hdr", 22703);
+  g_autoptr (Fabric) f = ut_fabric_nccl ("dgx-a100-hdr", 22703);
   CollGroup g = {8, 8, 1, 1, {0}};
   const double latency[] = {15, 40.6, 56}, bus[] = {87.7, 220.8, 240};
   NcclPlan plan;

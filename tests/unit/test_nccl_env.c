@@ -1,7 +1,8 @@
 /* test_nccl_env: every variable of NCCL that is an input has the effect that it should have. */
+#include "../fabric_util.h"
+
 #include "coll_cost.h"
 #include "nccl_tuner.h"
-#include "paths.h"
 #include "read_fabric.h"
 
 #include <math.h>
@@ -10,21 +11,6 @@
 #define KIB 1024.0
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
-
-static Fabric *
-shipped (const char *name, int version)
-{
-  GError *error = NULL;
-  g_autofree char *path = data_find ("fabrics", name, NULL, &error);
-  g_assert_no_error (error);
-  g_autoptr (JsonDoc) doc = json_doc_load (path, &error);
-  g_assert_no_error (error);
-  JsonRef root = json_root (doc);
-  Fabric *f = read_fabric (&root, name, NULL, &error);
-  g_assert_no_error (error);
-  f->nccl_version = version;
-  return f;
-}
 
 static CollGroup
 group (int per_node, int nodes)
@@ -81,7 +67,7 @@ test_lists (void)
       {"NCCL_PROTO", "LL128", COLL_ALL_REDUCE, ~0u, 1u << PROTO_LL128},
       {"NCCL_PROTO", "^LL,LL128", COLL_ALL_REDUCE, ~0u, 1u << PROTO_SIMPLE}};
   for (gsize i = 0; i < G_N_ELEMENTS (x); i++) {
-    g_autoptr (Fabric) f = shipped ("dgx-h100-ndr", 22707);
+    g_autoptr (Fabric) f = ut_fabric_nccl ("dgx-h100-ndr", 22707);
     set (f, x[i].name, x[i].value);
     for (int nodes = 1; nodes <= 16; nodes *= 4)
       for (double s = 8; s <= 8 * GIB; s *= 4) {
@@ -108,7 +94,7 @@ test_lists (void)
 static void
 test_nothing_left (void)
 {
-  g_autoptr (Fabric) f = shipped ("dgx-a100-hdr", 22707);
+  g_autoptr (Fabric) f = ut_fabric_nccl ("dgx-a100-hdr", 22707);
   double t;
   set (f, "NCCL_ALGO", "NVLS");
   CollChoice how = choice (f, COLL_ALL_REDUCE, group (8, 1), GIB, &t);
@@ -127,8 +113,8 @@ test_costs (void)
   } x[] = {
       {"NCCL_BUFFSIZE", "65536", 1.5}, {"NCCL_NTHREADS", "64", 1.5}, {"NCCL_MAX_CTAS", "2", 2}};
   for (gsize i = 0; i < G_N_ELEMENTS (x); i++) {
-    g_autoptr (Fabric) f = shipped ("dgx-h100-ndr", 22707);
-    g_autoptr (Fabric) free_f = shipped ("dgx-h100-ndr", 22707);
+    g_autoptr (Fabric) f = ut_fabric_nccl ("dgx-h100-ndr", 22707);
+    g_autoptr (Fabric) free_f = ut_fabric_nccl ("dgx-h100-ndr", 22707);
     set (f, "NCCL_ALGO", "Ring");
     set (free_f, "NCCL_ALGO", "Ring");
     set (f, "NCCL_PROTO", "Simple");
@@ -147,8 +133,8 @@ test_costs (void)
     g_assert_cmpfloat (with / without, >=, x[i].least);
   }
   /* the defaults by name change nothing */
-  g_autoptr (Fabric) f = shipped ("dgx-h100-ndr", 22707);
-  g_autoptr (Fabric) free_f = shipped ("dgx-h100-ndr", 22707);
+  g_autoptr (Fabric) f = ut_fabric_nccl ("dgx-h100-ndr", 22707);
+  g_autoptr (Fabric) free_f = ut_fabric_nccl ("dgx-h100-ndr", 22707);
   set (f, "NCCL_BUFFSIZE", "4194304");
   set (f, "NCCL_NTHREADS", "512");
   for (double s = 1024; s <= GIB; s *= 4) {
@@ -169,7 +155,7 @@ test_channels (void)
     int nodes, channels;
   } x[] = {{"dgx-a100-hdr", 1, 24}, {"dgx-h100-ndr", 1, 24}, {"dgx-h100-ndr", 2, 16}};
   for (gsize i = 0; i < G_N_ELEMENTS (x); i++) {
-    g_autoptr (Fabric) f = shipped (x[i].fabric, 22707);
+    g_autoptr (Fabric) f = ut_fabric_nccl (x[i].fabric, 22707);
     CollGroup g = group (8, x[i].nodes);
     NcclPlan plan;
     nccl_plan_init (&plan, f, COLL_ALL_REDUCE, &g);
@@ -195,7 +181,7 @@ test_channels (void)
 static void
 test_nvls (void)
 {
-  g_autoptr (Fabric) f = shipped ("dgx-h100-ndr", 22602);
+  g_autoptr (Fabric) f = ut_fabric_nccl ("dgx-h100-ndr", 22602);
   double on, off;
   CollChoice how = choice (f, COLL_ALL_REDUCE, group (8, 1), 16 * GIB, &on);
   g_assert_cmpint (how.algo, ==, ALGO_NVLS);
@@ -211,8 +197,8 @@ test_nvls (void)
 static void
 test_collnet (void)
 {
-  g_autoptr (Fabric) ib = shipped ("dgx-a100-hdr", 22707);
-  g_autoptr (Fabric) roce = shipped ("roce-400g-clos", 22707);
+  g_autoptr (Fabric) ib = ut_fabric_nccl ("dgx-a100-hdr", 22707);
+  g_autoptr (Fabric) roce = ut_fabric_nccl ("roce-400g-clos", 22707);
   double ring, sharp;
   set (ib, "NCCL_ALGO", "Ring");
   CollChoice how = choice (ib, COLL_ALL_REDUCE, group (8, 16), GIB, &ring);
@@ -243,7 +229,7 @@ test_versions (void)
   for (gsize v = 0; v < G_N_ELEMENTS (versions); v++) {
     gboolean changed = FALSE;
     for (gsize i = 0; i < 2 * G_N_ELEMENTS (fabrics); i++) {
-      g_autoptr (Fabric) f = shipped (fabrics[i / 2], versions[v]);
+      g_autoptr (Fabric) f = ut_fabric_nccl (fabrics[i / 2], versions[v]);
       CollGroup g = i % 2 ? group (1, 64) : group (8, 4);
       NcclPlan plan;
       nccl_plan_init (&plan, f, i % 2 ? COLL_ALL_GATHER : COLL_ALL_REDUCE, &g);

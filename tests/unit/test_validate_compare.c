@@ -111,8 +111,7 @@ test_pairs (void)
   g_assert_cmpfloat ((double)told_right, >=, 0.7 * told);
 }
 
-/* Asked for: mean tau 0.8, the fastest in the top three in 9 of 10. The first is not reached yet
- * (0.79): what is held here is what there is. */
+/* Asked for: mean tau 0.8, the fastest in the top three in 9 of 10. */
 static void
 test_ranks (void)
 {
@@ -129,7 +128,7 @@ test_ranks (void)
   g_test_message ("mean tau %.3f of %u groups, fastest in the top %d in %u", sum / ranks->len,
                   ranks->len, RANK_TOP, top);
   g_assert_cmpuint (ranks->len, >, 50);
-  g_assert_cmpfloat (sum / ranks->len, >=, 0.75);
+  g_assert_cmpfloat (sum / ranks->len, >=, 0.8);
   g_assert_cmpfloat ((double)top, >=, 0.9 * ranks->len);
 }
 
